@@ -460,3 +460,34 @@ int lw_encoder_open(const char *spec, lw_network **out)
     *out = lw_steal(&n);
     return 0;
 }
+
+static int cut_specs(const char *list, char *spec[LW_ENCODERS_MOST], int32_t *n)
+{
+    for (const char *at = list;; at++) {
+        LW_CLEANUP(lw_str_clear) lw_str one = {0};
+        const size_t len = lw_path_exists(list) ? strlen(list) : strcspn(at, ",");
+        if (len == 0)
+            return lw_fail(LW_EUSAGE, "encoders '%s': one of them has no name", list);
+        if (*n == LW_ENCODERS_MOST)
+            return lw_fail(LW_EUSAGE, "encoders '%s': more than %d", list, (int)LW_ENCODERS_MOST);
+        lw_str_add_n(&one, at, len);
+        spec[*n] = lw_strdup(lw_str_c(&one));
+        if (one.failed || !spec[*n])
+            return LW_ENOMEM;
+        *n += 1;
+        at += len;
+        if (!*at)
+            return 0;
+    }
+}
+
+int lw_encoder_specs(const char *list, char *spec[LW_ENCODERS_MOST], int32_t *n)
+{
+    *n = 0;
+    memset(spec, 0, LW_ENCODERS_MOST * sizeof spec[0]);
+    int rc = cut_specs(list, spec, n);
+    for (int32_t i = 0; rc < 0 && i < LW_ENCODERS_MOST; i++)
+        lw_free(&spec[i]);
+    *n = rc < 0 ? 0 : *n;
+    return rc;
+}

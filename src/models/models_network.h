@@ -130,6 +130,10 @@ int lw_network_open(const char *source, bool ema, lw_network **out);
  * resized to it in the graph, bilinear and without antialias. LW_EUSAGE: an unknown word (nearest named) or a missing file part;
  * LW_EFORMAT: a network that takes more than pictures. */
 int lw_encoder_open(const char *spec, lw_network **out);
+/* The specs of a list "A,B", on the heap; one that is the name of a file or folder as it is is not cut. LW_EUSAGE: an
+ * empty one, or too many; then none is left. */
+enum { LW_ENCODERS_MOST = 4 };
+int lw_encoder_specs(const char *list, char *spec[LW_ENCODERS_MOST], int32_t *n);
 /*
  * What a picture goes through before the graph: the preparation whose part on bytes lw_prepare does.
  * NULL: it goes in as it is, at any size, in [-1,1] made of bytes; because nothing is said of sizes,

@@ -228,29 +228,47 @@ bool lw_lineage_kin(const lw_lineage *a, const lw_lineage *b, lw_str *why)
 
 /* ---- what a run used ------------------------------------------------------------------------- */
 
+static int add_one(const char *run, const char *used, char **spec, int32_t *n)
+{
+    if (!*used || lw_str_eq(used, "none"))
+        return 0;
+    spec[*n] = spec_from(run, used);
+    return spec[(*n)++] ? 0 : LW_ENOMEM;
+}
+
+/* All of a list; paths with commas in them are found from the folders around the run, too. */
+static int add_used(const char *run, const char *used, char **spec, int32_t *n)
+{
+    LW_CLEANUP(lw_free) char *whole = spec_from(run, used);
+    char *one[LW_ENCODERS_MOST];
+    int32_t count = 0;
+    if (!whole)
+        return LW_ENOMEM;
+    if (!strchr(used, ',') || lw_path_exists(whole))
+        return add_one(run, used, spec, n);
+    int rc = lw_encoder_specs(used, one, &count);
+    for (int32_t i = 0; i < count; i++) {
+        if (rc == 0)
+            rc = add_one(run, one[i], spec, n);
+        lw_free(&one[i]);
+    }
+    return rc;
+}
+
 int lw_run_encoders(const char *source, char *spec[LW_RUN_ENCODERS], int32_t *n, bool *known)
 {
     LW_CLEANUP(lw_str_clear) lw_str run = {0};
     LW_CLEANUP(lw_json_drop) json_t *yaml = NULL;
-    const char *used[LW_RUN_ENCODERS];
-    int32_t count = 0;
     run_of(path_of(source), &run);
     *n = 0;
     *known = run.len > 0;
     if (!*known)
         return 0;
     LW_TRY(read_yaml(lw_str_c(&run), &yaml));
-    used[count++] = text_of(yaml, "encoder");
-    if (lw_str_eq(text_of(yaml, "keep-best"), "eval_fd"))
-        used[count++] = text_of(yaml, "eval-encoder");
-    for (int32_t i = 0; i < count; i++) {
-        if (!*used[i] || lw_str_eq(used[i], "none"))
-            continue;
-        spec[*n] = spec_from(lw_str_c(&run), used[i]);
-        if (!spec[(*n)++])
-            return LW_ENOMEM;
-    }
-    return 0;
+    LW_TRY(add_used(lw_str_c(&run), text_of(yaml, "encoder"), spec, n));
+    return lw_str_eq(text_of(yaml, "keep-best"), "eval_fd")
+               ? add_used(lw_str_c(&run), text_of(yaml, "eval-encoder"), spec, n)
+               : 0;
 }
 
 /* ---- random weights -------------------------------------------------------------------------- */

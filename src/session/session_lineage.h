@@ -43,10 +43,10 @@ void lw_lineage_text(const lw_lineage *l, lw_str *out);
 /* Are they kin? Then why, as words behind "X is left out: ", appended to `why` (or NULL). */
 bool lw_lineage_kin(const lw_lineage *a, const lw_lineage *b, lw_str *why);
 
-/* Specs of the encoders that the training of SOURCE used, by its config.yaml: that of the loss, and
+/* Specs of the encoders that the training of SOURCE used, by its config.yaml: those of the loss, and
  * the one that chose the checkpoint (--keep-best eval_fd). They are looked for where the file says,
  * then from the folders around the run. *known: there is a config.yaml. spec[] are heap strings. */
-enum { LW_RUN_ENCODERS = 2 };
+enum { LW_RUN_ENCODERS = LW_ENCODERS_MOST + 1 };
 int lw_run_encoders(const char *source, char *spec[LW_RUN_ENCODERS], int32_t *n, bool *known);
 
 /* A model folder of random weights (He et al. 2015: normal, variance 2 / fan-in), drawn by seed for

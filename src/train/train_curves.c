@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "formats/formats.h"
+#include "session/session.h"
 
 enum { CURVES_MAX = 8 };
 
@@ -132,22 +133,28 @@ int lw_curves_points(const char *run, const char *key, const char *beside, const
     return one_column(run, key, beside, p, true, svg);
 }
 
-/* What a run's config.yaml names as the encoder of a column, in short: "resnet56" of
+/* What a run's config.yaml names as the (first) encoder of a column, in short: "resnet56" of
  * resnet_cifar10:nets/resnet56.safetensors; "" when it does not say. */
 static int encoder_of(const char *run, const char *key, char out[64])
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *config = NULL;
     const char *spec = NULL;
+    char *list[LW_ENCODERS_MOST];
+    int32_t n;
     *out = '\0';
     if (!lw_path_exists(lw_path_join(&path, run, "config.yaml")))
         return 0;
     LW_TRY(lw_yaml_load(lw_str_c(&path), &config));
     spec = json_string_value(json_object_get(config, key));
-    for (const char *c = spec ? spec : ""; *c; c++)
+    LW_TRY(lw_encoder_specs(spec && *spec ? spec : "none", list, &n));
+    const char *first = list[0];
+    for (const char *c = first; *c; c++)
         if ((*c == '/' || *c == ':') && c[1])
-            spec = c + 1;
-    snprintf(out, 64, "%.60s", spec && !lw_str_eq(spec, "none") ? spec : "colours");
+            first = c + 1;
+    snprintf(out, 64, "%.60s", lw_str_eq(first, "none") ? "colours" : first);
+    for (int32_t i = 0; i < n; i++)
+        lw_free(&list[i]);
     char *end = strstr(out, ".safetensors");
     if (end)
         *end = '\0';

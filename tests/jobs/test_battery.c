@@ -184,12 +184,15 @@ static void test_kin_of_run(void **state)
     LW_CLEANUP(lw_battery_free) lw_battery *b = NULL;
     LW_CLEANUP(lw_battery_free) lw_battery *chosen = NULL;
     LW_CLEANUP(lw_battery_free) lw_battery *gone = NULL;
+    LW_CLEANUP(lw_battery_free) lw_battery *two = NULL;
     static const char drift[] = "command: train drift\nencoder: s/m\neval-encoder: c/m\n",
                       best[] = "encoder: none\neval-encoder: c/m\nkeep-best: eval_fd\n",
-                      lost[] = "encoder: lost/m\n";
+                      lost[] = "encoder: lost/m\n", both[] = "encoder: c/m,s/m\n";
     ok(lw_mkdirs(in_dir("drift")));
     ok(lw_mkdirs(in_dir("best/checkpoints/step_1")));
     ok(lw_mkdirs(in_dir("lost_run")));
+    ok(lw_mkdirs(in_dir("both")));
+    ok(lw_file_write(in_dir("both/config.yaml"), both, strlen(both)));
     ok(lw_file_write(in_dir("drift/config.yaml"), drift, strlen(drift)));
     ok(lw_file_write(in_dir("best/config.yaml"), best, strlen(best)));
     ok(lw_file_write(in_dir("lost_run/config.yaml"), lost, strlen(lost)));
@@ -205,6 +208,10 @@ static void test_kin_of_run(void **state)
     ok(lw_battery_leave_out_run(gone, in_dir("lost_run"), "drift"));
     assert_int_equal(lw_battery_counted(gone), 1);
     assert_null(lw_battery_at(gone, 2)->left_out);
+    ok(open_battery("a/m,c/m,r1", &two));
+    ok(lw_battery_leave_out_run(two, in_dir("both"), "drift"));
+    assert_int_equal(lw_battery_counted(two), 1); /* kin of either encoder */
+    assert_null(lw_battery_at(two, 2)->left_out);
 }
 
 /* ---- features -------------------------------------------------------------------------------- */

@@ -118,6 +118,35 @@ static void test_sums(void **state)
     lab_same_checkpoint("said", "sum");
 }
 
+/* The loss of two encoders is the sum of theirs, what keys of the picture say counts once, and is logged under the
+ * encoder's number; the bits do not depend on threads, nor on an interruption, nor on what is kept. */
+static void test_encoders(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_ENCODER " --steps 2 --seed 9 --output-dir other");
+    double a = loss("a", "--encoder enc --feature-keys s1.mean,s2.loc"),
+           b = loss("b", "--encoder other --feature-keys s1.mean,s2.loc"),
+           pix = loss("alone", "--encoder enc --feature-keys pix");
+    assert_true(fabs(a / b - 1.0) > 1e-4);
+    near(loss("ab", "--encoder enc,other --feature-keys s1.mean,s2.loc"), a + b, 1e-6);
+    assert_int_equal(keys_of("ab"), 4);
+    near(lab_metric("ab", "scale/1.s2.loc", -1), lab_metric("a", "scale/s2.loc", -1), 1e-6);
+    near(lab_metric("ab", "scale/2.s2.loc", -1), lab_metric("b", "scale/s2.loc", -1), 1e-6);
+    near(loss("ab_pix", "--encoder enc,other --feature-keys pix,s1.mean,s2.loc"), a + b + pix,
+         1e-6);
+    loss("twice", "--encoder enc,enc --feature-keys s1.mean,s2.loc");
+    near(lab_metric("twice", "grad_norm", -1), 2 * lab_metric("a", "grad_norm", -1), 1e-4);
+    run("one", "--encoder enc,other --feature-keys s1.mean,s2.loc --threads 1");
+    lab_same_checkpoint("one", "ab");
+    run("made", "--encoder enc,other --feature-keys s1.mean,s2.loc --feature-cache 0");
+    lab_same_checkpoint("made", "ab");
+    lab_expect(0, TINY_DRIFT " --seed 3 --log-every 1 --steps 1 --output-dir half "
+                             "--encoder enc,other --feature-keys s1.mean,s2.loc");
+    lab_expect(0, TINY_DRIFT " --seed 3 --log-every 1 --steps 2 --output-dir half --resume "
+                             "--encoder enc,other --feature-keys s1.mean,s2.loc");
+    lab_same_checkpoint("half", "ab");
+}
+
 static void test_refusals(void **state)
 {
     static const struct {
@@ -127,7 +156,10 @@ static void test_refusals(void **state)
                                                              "s1, s2"},
                {"--encoder enc --feature-selected-stages s2,layer4", "no key of 'layer4'"},
                {"--encoder enc --feature-keys s1.mean --disable-global-stats", "no feature keys"},
-               {"--encoder enc --feature-keys layer3_blk6_mean_4", "unknown feature key"}};
+               {"--encoder enc --feature-keys layer3_blk6_mean_4", "unknown feature key"},
+               {"--encoder enc,", "one of them has no name"},
+               {"--encoder enc,enc,enc,enc,enc", "more than 4"},
+               {"--encoder enc,other --feature-keys pix", "other adds no feature key"}};
     (void)state;
     for (size_t i = 0; i < LW_COUNT(bad); i++) {
         lab_expect(2, STEP " --output-dir no %s", bad[i].options);
@@ -139,6 +171,7 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_sums),
+                                       cmocka_unit_test(test_encoders),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests_name("drift_loss", tests, lab_enter, lab_leave);
 }

@@ -47,7 +47,8 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, encoder), .name = "encoder", .path = LW_PATH_IN, .fallback = "none",
      .unit = "spec", .group = "Drift",
      .help = "frozen features: none (pixels), a run of `train encoder`, or a folder or file of any "
-             "encoder (docs/encoders.md)"},
+             "encoder (docs/encoders.md); A,B: keys of several are one loss, and held-out measures "
+             "are of the first"},
     {LW_OPT(lw_drift_config, encoder_size), .name = "encoder-size", .min = 0, .max = 4096,
      .fallback = "0", .unit = "pixels", .group = "Drift",
      .help = "side to which pictures are resized for it; 0: that of its preparation, or none"},

@@ -49,6 +49,7 @@ typedef struct comparing {
     struct compare_verdict *verdict; /* NULL: no battery (compare_verdict.h) */
     json_t *drift_yaml;              /* config.yaml of the run; NULL: a bare model folder */
     const char *data, *encoder;
+    char *own_encoder;     /* heap; NULL: --encoder says it, or nobody */
     bool encoder_of_drift; /* Frechet distances in the encoder drift was trained with */
     int64_t limit;
     int32_t side, classes;

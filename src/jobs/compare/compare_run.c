@@ -119,6 +119,24 @@ static int check_pair(const comparing *w)
     return 0;
 }
 
+/* The first of the encoders that drift was trained with. */
+static int choose_encoder(comparing *w, const char *own)
+{
+    char *spec[LW_ENCODERS_MOST];
+    int32_t n;
+    LW_TRY(lw_encoder_specs(own, spec, &n));
+    w->own_encoder = lw_steal(&spec[0]);
+    for (int32_t i = 1; i < n; i++)
+        lw_free(&spec[i]);
+    w->encoder = w->own_encoder;
+    w->encoder_of_drift = true;
+    lw_log(LW_LOG_WARN, "compare",
+           "distances are measured in %s, which drift was trained with: that favours "
+           "drift. Give --judge or --encoder",
+           w->own_encoder);
+    return 0;
+}
+
 /* Data, rows and encoder that nobody named come from the drift run's own configuration. */
 static int choose_data(comparing *w)
 {
@@ -137,14 +155,8 @@ static int choose_data(comparing *w)
         return lw_fail(LW_EUSAGE, "%s does not say what it was trained on: give --data",
                        w->c->drift);
     w->encoder = w->c->encoder;
-    if (!w->encoder && !w->c->judge && !w->c->reader && own && !lw_str_eq(own, "none")) {
-        w->encoder = own;
-        w->encoder_of_drift = true;
-        lw_log(LW_LOG_WARN, "compare",
-               "distances are measured in %s, which drift was trained with: that favours "
-               "drift. Give --judge or --encoder",
-               own);
-    }
+    if (!w->encoder && !w->c->judge && !w->c->reader && own && !lw_str_eq(own, "none"))
+        return choose_encoder(w, own);
     return 0;
 }
 
@@ -482,6 +494,7 @@ int lw_job_compare(const lw_compare_config *c, const lw_observer *obs, lw_compar
     lw_source_close(&w.ddpm);
     lw_backend_close(&w.dev);
     lw_json_drop(&w.drift_yaml);
+    lw_free(&w.own_encoder);
     if (rc == 0)
         *out = result;
     return rc;

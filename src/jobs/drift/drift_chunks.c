@@ -37,8 +37,8 @@ static int encode_real(drift_run *r)
     const lw_drift_draws *d = &r->draws;
     if (!lw_drift_keeps_real(r))
         return 0;
-    LW_TRY(lw_real_features_fetch(r->real, d->positive, (int64_t)d->groups * r->np, r->kept.pos));
-    return r->nu ? lw_real_features_fetch(r->real, d->unconditional, (int64_t)d->groups * r->nu,
+    LW_TRY(lw_drift_sources_fetch(r, d->positive, (int64_t)d->groups * r->np, r->kept.pos));
+    return r->nu ? lw_drift_sources_fetch(r, d->unconditional, (int64_t)d->groups * r->nu,
                                           r->kept.unc)
                  : 0;
 }

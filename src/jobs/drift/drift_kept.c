@@ -8,7 +8,7 @@ enum { ALIGN = 64 };
 
 bool lw_drift_keeps_real(const drift_run *r)
 {
-    return !lw_real_features_get_cost(r->real, 0).kept;
+    return !lw_drift_real_get_cost(r).kept;
 }
 
 static size_t key_bytes(const drift_run *r, int k, int64_t rows, lw_dtype type)

@@ -201,11 +201,7 @@ int lw_drift_predict(void *self, lw_train_result *out)
         put_phases(r, out, CHOSEN);
     else
         add_plan(phase(out, "step"), CHOSEN, r->g.p.plan, (double)r->g.p.leaves.n);
-    const lw_real_features_cost p = lw_real_features_get_cost(r->real,
-                                                              (int64_t)r->draws.groups * r->np),
-                                u = lw_real_features_get_cost(r->real,
-                                                              (int64_t)r->draws.groups * r->nu);
-    real = p.kept ? 0.0 : p.flops + u.flops;
+    real = lw_drift_real_get_cost(r).flops;
     phase(out, "real features")->flops[CHOSEN] = phase(out, "real features")->flops[LEAST] = real;
     if (rate <= 0.0 || work_of_timing(r) / rate < LW_DRIFT_PATIENCE)
         LW_TRY(time_phases(r, out));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private to jobs/drift: a training under way. drift_train.c sets it up and feeds it; drift_draws.c says what a step is
+ * Private to jobs/drift: a training under way. drift_train.c sets it up and feeds it; drift_sources.c opens
+ * the encoders that its keys are of; drift_draws.c says what a step is
  * of, drift_step.c is its graphs, drift_chunks.c meets the groups of a step part by part and drift_kept.c keeps their
  * features meanwhile, drift_fit.c chooses how large parts are, drift_predict.c says what a step takes.
  */
@@ -36,14 +37,32 @@ typedef struct lw_drift_kept {
 
 enum { LW_DRIFT_DOORS = 3 };
 
+/* An encoder of --encoder, and what of the loss is of it. */
+typedef struct lw_drift_source {
+    char *spec;
+    lw_network *encoder;
+    const lw_network
+        *decoder;        /* what it sees are pictures decoded of latents; NULL: what is made */
+    lw_feature_set keys; /* under the encoder's own names */
+    int32_t first;       /* its first among the keys of the step */
+    lw_real_features *real;
+} lw_drift_source;
+
+/* Features of real pictures, of all sources. */
+typedef struct lw_drift_real_cost {
+    bool kept;    /* all of them */
+    size_t bytes; /* of those that are kept */
+    double flops; /* a step's, for the others */
+} lw_drift_real_cost;
+
 typedef struct drift_run {
     lw_generator g; /* first: its callbacks take the run for it */
     lw_drift_config c;
-    lw_network *encoder;
     lw_network *decoder; /* of latents, whose pictures features are of; NULL: of what is made */
-    lw_feature_set keys;
-    lw_real_features *real;
-    char features_note[LW_REAL_FEATURES_NOTE + 64 + 512];
+    lw_drift_source source[LW_ENCODERS_MOST];
+    int32_t sources;
+    lw_feature_set keys; /* of all sources; of several the names are "1.s2.loc", "2.s2.loc" */
+    lw_str features_note;
     lw_drift_draws draws;
     int32_t groups, n, np, nu; /* groups: of the graph that is built */
     /* A step in parts: */
@@ -84,6 +103,18 @@ int lw_drift_build(const drift_run *r, lw_graph *g);
 int lw_drift_build_leaf(const drift_run *r, lw_graph *g, int32_t pictures);
 /* and from the features of r->groups groups to the sums behind S or lambda, or to "grad/KEY" and "stats/KEY". */
 int lw_drift_build_field(const drift_run *r, lw_graph *g, lw_drift_door door);
+
+/* ---- drift_sources.c ------------------------------------------------------------------------- */
+
+/* Encoders and keys. */
+int lw_drift_sources_open(drift_run *r);
+void lw_drift_sources_close(drift_run *r);
+/* Prepares features of real pictures, and what the job says of them; finds or makes those that are kept. */
+int lw_drift_sources_real(drift_run *r, lw_train_job *job);
+int lw_drift_sources_fill(drift_run *r);
+lw_drift_real_cost lw_drift_real_get_cost(const drift_run *r);
+/* Features of rows [n]: dst[k] of key k of the step. */
+int lw_drift_sources_fetch(drift_run *r, const int64_t *rows, int64_t n, void *const *dst);
 
 /* ---- drift_train.c --------------------------------------------------------------------------- */
 

@@ -43,12 +43,17 @@ static void build_features(const drift_run *r, lw_graph *g, lw_val images,
                            lw_val v[LW_MAX_FEATURE_KEYS])
 {
     lw_taps taps;
+    lw_val decoded = LW_NOVAL;
     if (r->decoder) {
         lw_network_append(r->decoder, g, (lw_network_in){.x = images}, &taps);
-        images = lw_tap_find(&taps, "y");
+        decoded = lw_tap_find(&taps, "y");
     }
-    lw_network_append(r->encoder, g, (lw_network_in){.x = images}, &taps);
-    lw_features_build(g, &r->keys, images, &taps, v);
+    for (int32_t i = 0; i < r->sources; i++) {
+        const lw_drift_source *s = &r->source[i];
+        const lw_val seen = s->decoder ? decoded : images;
+        lw_network_append(s->encoder, g, (lw_network_in){.x = seen}, &taps);
+        lw_features_build(g, &s->keys, seen, &taps, v + s->first);
+    }
 }
 
 /* Field of a key at a door; what it says of it becomes an output. real: its positives, absent: an

@@ -52,7 +52,7 @@ static int fetch(drift_run *r, lw_exec *e, const char *what, void *const *kept, 
         else
             dst[k] = lw_exec_write(e, name);
     }
-    return kept[0] ? 0 : lw_real_features_fetch(r->real, rows + first, n, dst);
+    return kept[0] ? 0 : lw_drift_sources_fetch(r, rows + first, n, dst);
 }
 
 int lw_drift_feed_real(drift_run *r, lw_exec *e, int32_t first, int32_t groups)
@@ -207,96 +207,26 @@ static int choose_groups(drift_run *r)
     return lw_drift_draws_open(&r->draws, c, r->g.p.data, labels);
 }
 
-/* The half of the autoencoder that gradients go through. */
-static int open_decoder(drift_run *r)
-{
-    const lw_drift_config *c = &r->c;
-    LW_CLEANUP(lw_autoencoder_close) lw_autoencoder coder = {0};
-    if (c->feature_space == LW_SPACE_LATENT)
-        return 0;
-    if (!c->pictures.latents)
-        return lw_fail(LW_EUSAGE, "--feature-space pixel: only with --latents is there another");
-    LW_TRY(lw_autoencoder_open(c->pictures.latents, &coder));
-    r->decoder = lw_steal(&coder.decoder);
-    return 0;
-}
-
-static int open_features(drift_run *r)
-{
-    const lw_drift_config *c = &r->c;
-    const lw_network *made = &r->g.network;
-    char fit[64];
-    LW_TRY(open_decoder(r));
-    const int32_t side = r->decoder ? lw_picture_side(made) : made->image_size,
-                  channels = r->decoder ? lw_picture_channels(made) : made->channels;
-    LW_TRY(lw_encoder_open(c->encoder ? c->encoder : "none", &r->encoder));
-    LW_TRY(lw_encoder_fit(r->encoder, c->encoder_size, c->encoder_resize));
-    if (*lw_encoder_fit_text(r->encoder, side, side, fit))
-        lw_observe_say(r->g.p.obs, "for the encoder pictures are %s", fit);
-    return lw_drift_keys(c, r->encoder, side, channels, &r->keys);
-}
-
-/* Kept features are memory, others are time: both are part of the prediction. */
-static void note_real_features(drift_run *r, lw_train_job *job)
-{
-    const lw_real_features_cost c = lw_real_features_get_cost(r->real,
-                                                              (int64_t)r->draws.groups * r->np),
-                                u = lw_real_features_get_cost(r->real,
-                                                              (int64_t)r->draws.groups * r->nu);
-    char note[LW_REAL_FEATURES_NOTE];
-    lw_real_features_note(r->real, note);
-    snprintf(r->features_note, sizeof r->features_note, "%s%s", note,
-             !c.kept && lw_drift_real_type(r) == LW_F32 ? ", half of it with --feature-type bf16"
-                                                        : "");
-    job->note = r->features_note;
-    job->kept_bytes += c.kept ? c.bytes : 0;
-    job->side_flops = c.kept ? 0.0 : c.flops + u.flops;
-}
-
-static int open_real_features(drift_run *r, lw_train_job *job)
-{
-    const lw_drift_config *c = &r->c;
-    job->frozen_bytes += r->encoder->store ? lw_store_bytes(r->encoder->store) : 0;
-    job->frozen_bytes += r->decoder ? lw_store_bytes(r->decoder->store) : 0;
-    if (lw_drift_of_clips(r)) /* are part of the step */
-        return 0;
-    const lw_real_features_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
-                                     .disk_bytes = (int64_t)c->feature_disk_mb << 20,
-                                     .decoder = r->decoder,
-                                     .conv = c->train.conv,
-                                     .precision = c->train.precision,
-                                     .type = lw_drift_real_type(r),
-                                     .flip = r->draws.flip};
-    LW_TRY(lw_real_features_new(r->g.p.dev, r->g.p.data, r->encoder, &r->keys, &o, &r->real));
-    note_real_features(r, job);
-    return 0;
-}
-
 /* Kept features, and what --eval-every measures. */
 static int prepare(void *self, lw_train_job *job)
 {
     drift_run *r = self;
     const lw_drift_config *c = &r->c;
     LW_TRY(lw_picture_run_prepare(&r->g.p));
-    if (r->real) {
-        lw_observe_say(r->g.p.obs, "real features: %s", r->features_note);
-        LW_TRY(lw_real_features_fill(r->real, r->g.p.obs));
-    }
+    LW_TRY(lw_drift_sources_fill(r));
     /* held-out measures are of pictures, which an encoder of latents cannot see */
     const bool latents = c->pictures.latents && !r->decoder;
-    return lw_generator_measure(&r->g, latents ? NULL : c->encoder, &c->heldout, job);
+    return lw_generator_measure(&r->g, latents ? NULL : r->source[0].spec, &c->heldout, job);
 }
 
 static void close_run(void *self)
 {
     drift_run *r = self;
-    lw_real_features_free(&r->real);
+    lw_drift_sources_close(r);
     lw_drift_draws_clear(&r->draws);
     lw_drift_kept_close(r);
     lw_drift_phases_clear(r);
     lw_generator_clear(&r->g);
-    lw_network_close(&r->encoder);
-    lw_network_close(&r->decoder);
     lw_free(&r);
 }
 
@@ -312,8 +242,8 @@ static int set_up(void *self, lw_train_job *job)
     r->c.net.alpha = (float)lw_alpha_most(&c->alpha);
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->net));
     LW_TRY(choose_groups(r));
-    LW_TRY(open_features(r));
-    LW_TRY(open_real_features(r, job));
+    LW_TRY(lw_drift_sources_open(r));
+    LW_TRY(lw_drift_sources_real(r, job));
     return lw_drift_fit(r, job);
 }
 

@@ -52,7 +52,7 @@ typedef enum lw_key_part {
 } lw_key_part;
 
 typedef struct lw_feature_key {
-    char name[24];
+    char name[28];      /* of an encoder at most 23 letters */
     char map[12];       /* the map it is of; "": none */
     uint8_t part;       /* lw_key_part */
     uint8_t kind, stat; /* private */

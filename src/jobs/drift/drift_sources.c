@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the keys of a step come from: one source for each encoder of --encoder A,B. */
+#include <string.h>
+
+#include "jobs/drift/drift_loss.h"
+#include "jobs/drift/drift_run.h"
+
+/* The half of the autoencoder that gradients go through. */
+static int open_decoder(drift_run *r)
+{
+    const lw_drift_config *c = &r->c;
+    LW_CLEANUP(lw_autoencoder_close) lw_autoencoder coder = {0};
+    if (c->feature_space == LW_SPACE_LATENT)
+        return 0;
+    if (!c->pictures.latents)
+        return lw_fail(LW_EUSAGE, "--feature-space pixel: only with --latents is there another");
+    LW_TRY(lw_autoencoder_open(c->pictures.latents, &coder));
+    r->decoder = lw_steal(&coder.decoder);
+    return 0;
+}
+
+/* Statistics of the picture itself are the same for every encoder: a key counts once. */
+static bool is_known(const drift_run *r, const lw_drift_source *s, const lw_feature_key *k)
+{
+    for (const lw_drift_source *other = r->source; other < s; other++)
+        for (int32_t i = 0; k->tap < 0 && i < other->keys.n && other->decoder == s->decoder; i++)
+            if (other->keys.key[i].tap < 0 && lw_str_eq(other->keys.key[i].name, k->name))
+                return true;
+    return false;
+}
+
+static void drop_known(const drift_run *r, lw_drift_source *s)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < s->keys.n; k++)
+        if (!is_known(r, s, &s->keys.key[k]))
+            s->keys.key[n++] = s->keys.key[k];
+    s->keys.n = n;
+}
+
+/* Appends the keys of a source to those of the step. */
+static int add_keys(drift_run *r, lw_drift_source *s, bool several)
+{
+    s->first = r->keys.n;
+    if (s->keys.n == 0)
+        return lw_fail(LW_EUSAGE, "--encoder: %s adds no feature key to those before it", s->spec);
+    if (r->keys.n + s->keys.n > LW_MAX_FEATURE_KEYS)
+        return lw_fail(LW_EUSAGE,
+                       "--encoder: more than %d feature keys together; name fewer by "
+                       "--feature-keys",
+                       (int)LW_MAX_FEATURE_KEYS);
+    for (int32_t k = 0; k < s->keys.n; k++) {
+        lw_feature_key *to = &r->keys.key[r->keys.n++];
+        *to = s->keys.key[k];
+        if (several)
+            snprintf(to->name, sizeof to->name, "%c.%.23s", (char)('1' + (s - r->source)),
+                     s->keys.key[k].name);
+    }
+    return 0;
+}
+
+static int open_source(drift_run *r, lw_drift_source *s, bool several)
+{
+    const lw_drift_config *c = &r->c;
+    const lw_network *made = &r->g.network;
+    char fit[64];
+    s->decoder = r->decoder;
+    const int32_t side = s->decoder ? lw_picture_side(made) : made->image_size,
+                  channels = s->decoder ? lw_picture_channels(made) : made->channels;
+    LW_TRY(lw_encoder_open(s->spec, &s->encoder));
+    LW_TRY(lw_encoder_fit(s->encoder, c->encoder_size, c->encoder_resize));
+    if (*lw_encoder_fit_text(s->encoder, side, side, fit))
+        lw_observe_say(r->g.p.obs, "for the encoder%s%s pictures are %s", several ? " " : "",
+                       several ? s->spec : "", fit);
+    LW_TRY(lw_drift_keys(c, s->encoder, side, channels, &s->keys));
+    drop_known(r, s);
+    return add_keys(r, s, several);
+}
+
+int lw_drift_sources_open(drift_run *r)
+{
+    char *spec[LW_ENCODERS_MOST] = {0};
+    LW_TRY(open_decoder(r));
+    LW_TRY(lw_encoder_specs(r->c.encoder ? r->c.encoder : "none", spec, &r->sources));
+    for (int32_t i = 0; i < r->sources; i++)
+        r->source[i].spec = spec[i];
+    for (int32_t i = 0; i < r->sources; i++)
+        LW_TRY(open_source(r, &r->source[i], r->sources > 1));
+    return 0;
+}
+
+void lw_drift_sources_close(drift_run *r)
+{
+    for (int32_t i = 0; i < r->sources; i++) {
+        lw_real_features_free(&r->source[i].real);
+        lw_network_close(&r->source[i].encoder);
+        lw_free(&r->source[i].spec);
+    }
+    lw_network_close(&r->decoder);
+    lw_str_clear(&r->features_note);
+}
+
+/* ---- features of real pictures --------------------------------------------------------------- */
+
+lw_drift_real_cost lw_drift_real_get_cost(const drift_run *r)
+{
+    const int64_t groups = r->draws.groups;
+    lw_drift_real_cost all = {.kept = true};
+    for (int32_t i = 0; i < r->sources; i++) {
+        const lw_real_features *real = r->source[i].real;
+        const lw_real_features_cost p = lw_real_features_get_cost(real, groups * r->np),
+                                    u = lw_real_features_get_cost(real, groups * r->nu);
+        all.kept &= p.kept;
+        all.bytes += p.kept ? p.bytes : 0;
+        all.flops += p.kept ? 0.0 : p.flops + u.flops;
+    }
+    return all;
+}
+
+/* Kept features are memory, others are time: both are part of the prediction. */
+static int note_real(drift_run *r, lw_train_job *job)
+{
+    const lw_drift_real_cost c = lw_drift_real_get_cost(r);
+    char note[LW_REAL_FEATURES_NOTE];
+    for (int32_t i = 0; i < r->sources; i++) {
+        lw_real_features_note(r->source[i].real, note);
+        lw_str_addf(&r->features_note, "%s%s%s%s", i ? "; " : "",
+                    r->sources > 1 ? r->source[i].spec : "", r->sources > 1 ? ": " : "", note);
+    }
+    if (!c.kept && lw_drift_real_type(r) == LW_F32)
+        lw_str_add(&r->features_note, ", half of it with --feature-type bf16");
+    if (r->features_note.failed)
+        return LW_ENOMEM;
+    job->note = lw_str_c(&r->features_note);
+    job->kept_bytes += c.bytes;
+    job->side_flops = c.flops;
+    return 0;
+}
+
+static int64_t bytes_of(const lw_network *n)
+{
+    return n && n->store ? (int64_t)lw_store_bytes(n->store) : 0;
+}
+
+int lw_drift_sources_real(drift_run *r, lw_train_job *job)
+{
+    const lw_drift_config *c = &r->c;
+    lw_real_features_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
+                               .disk_bytes = (int64_t)c->feature_disk_mb << 20,
+                               .conv = c->train.conv,
+                               .precision = c->train.precision,
+                               .type = lw_drift_real_type(r),
+                               .flip = r->draws.flip};
+    job->frozen_bytes += (size_t)bytes_of(r->decoder);
+    for (int32_t i = 0; i < r->sources; i++)
+        job->frozen_bytes += (size_t)bytes_of(r->source[i].encoder);
+    if (lw_drift_of_clips(r)) /* are part of the step */
+        return 0;
+    for (int32_t i = 0; i < r->sources; i++) {
+        lw_drift_source *s = &r->source[i];
+        o.decoder = s->decoder;
+        LW_TRY(lw_real_features_new(r->g.p.dev, r->g.p.data, s->encoder, &s->keys, &o, &s->real));
+        const lw_real_features_cost cost = lw_real_features_get_cost(s->real, 0);
+        o.cache_bytes -= cost.kept ? (int64_t)cost.bytes : 0;
+    }
+    return note_real(r, job);
+}
+
+int lw_drift_sources_fill(drift_run *r)
+{
+    if (lw_drift_of_clips(r))
+        return 0;
+    lw_observe_say(r->g.p.obs, "real features: %s", lw_str_c(&r->features_note));
+    for (int32_t i = 0; i < r->sources; i++)
+        LW_TRY(lw_real_features_fill(r->source[i].real, r->g.p.obs));
+    return 0;
+}
+
+int lw_drift_sources_fetch(drift_run *r, const int64_t *rows, int64_t n, void *const *dst)
+{
+    for (int32_t i = 0; i < r->sources; i++)
+        LW_TRY(lw_real_features_fetch(r->source[i].real, rows, n, dst + r->source[i].first));
+    return 0;
+}
