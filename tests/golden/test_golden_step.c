@@ -208,7 +208,7 @@ static void bind(const step *t, const draws *d, int s)
 static double update(step *t, int s)
 {
     double norm = 0;
-    lw_update a = {.lr = 1e-2,
+    lw_update a = {.lr = 1e-4,
                    .beta1 = 0.9,
                    .beta2 = 0.95,
                    .eps = 1e-8,
@@ -241,13 +241,9 @@ static double worst_key(const step *t, int s, const char *what, int stat)
     return worst;
 }
 
-/* Rounding grows about tenfold with every step that AdamW takes on it, until losses are 2e-3 apart: the first step is
- * the field's and the networks', those after it the optimiser's too. */
-static const struct {
-    double loss, key, norm;
-} allowed[STEPS] = {{1e-6, 1e-4, 1e-4}, {1e-5, 1e-4, 3e-3}, {1e-4, 5e-3, 3e-2}, {5e-4, 2e-2, 0.1},
-                    {5e-3, 0.2, 0.1},   {5e-3, 0.2, 0.2},   {5e-3, 0.3, 0.2},   {5e-3, 0.3, 0.2},
-                    {5e-3, 0.3, 0.2},   {5e-3, 0.3, 0.2}};
+/* AdamW takes the sign of the smallest gradients too, so that rounding grows with its learning rate: at 1e-4 all ten
+ * steps stay as close as the first. */
+static const double loss_allowed = 3e-6, key_allowed = 5e-5, norm_allowed = 3e-3;
 
 static void check_step(step *t, int s, double loss, double norm)
 {
@@ -258,9 +254,9 @@ static void check_step(step *t, int s, double loss, double norm)
     printf("  step %d: loss %.1e, of the worst key %.1e, gradient norm %.1e\n", s, err[0], err[1],
            err[2]);
     snprintf(name, sizeof name, "loss of step %d", s);
-    golden_check(name, err[0], allowed[s].loss);
-    golden_check("loss and S of a key", err[1], allowed[s].key);
-    golden_check("gradient norm", err[2], allowed[s].norm);
+    golden_check(name, err[0], loss_allowed);
+    golden_check("loss and S of a key", err[1], key_allowed);
+    golden_check("gradient norm", err[2], norm_allowed);
 }
 
 static void check_steps(lw_isa isa, int opt, const draws *d)

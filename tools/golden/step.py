@@ -60,7 +60,7 @@ def golden(directory):
               for n, s in mae.shapes(C, WIDTH, 1, 0).items()}
     made = [torch.from_numpy(formula.parameter(n, s)).double().requires_grad_()
             for n, s in (("gen.weight", (C, C, 3, 3)), ("gen.bias", (C,)))]
-    optimiser = torch.optim.AdamW(made, lr=1e-2, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.01)
+    optimiser = torch.optim.AdamW(made, lr=1e-4, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.01)
     loss, norm, key_loss, scale = [], [], [], []
     for s in range(STEPS):
         noise = pictures("noise%d.%d" % (s, i) for i in range(G * N))
