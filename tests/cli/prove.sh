@@ -32,6 +32,32 @@ out_has '"end": "no proof"'
 expect 0 prove depths family --max-depth 2
 out_has '1 queries with states left at max-depth' # the other has no proof at all
 out_has 'published beyond --max-depth, not compared: 1'
+out_has '(1 have no proof at all, 1 only longer ones)'
+# what was cut is not refuted: without a least model such a query is undecided, with one it is decided
+mkdir cut
+printf 'p(a,m).\nq(m,n).\nq(m,b).\nr(x,b).\n' >cut/train.txt
+printf 's(X,Y) :- p(X,Z), q(Z,W), r(W,Y).\n' >cut/rules.txt
+printf 's(a,b).\n' >cut/test.txt
+expect 0 prove depths cut --least-model-memory 0
+out_has '(1 have no proof at all)'
+expect 0 prove depths cut --least-model-memory 0 --padding-atoms 2
+out_has '(0 have no proof at all, 1 undecided: a limit was met)'
+expect 0 prove depths cut --least-model-memory 0 --padding-atoms 2 --json
+out_has '"end": "cut"'
+out_has '"undecided": 1'
+out_has '"no_proof": 0'
+expect 0 prove depths cut --max-fact-pairs 1 --json
+out_has '"end": "cut"'
+out_has '"undecided": 1'
+expect 0 prove depths cut --padding-atoms 2 --json
+out_has '"end": "no proof"'
+out_has '"undecided": 0'
+expect 1 prove trace cut 's(a,b)' --padding-atoms 2
+err_has 'no proof with at most 2 goals (--padding-atoms); undecided beyond'
+expect 1 prove trace cut 's(a,b)' --max-fact-pairs 1
+err_has 'undecided beyond'
+expect 1 prove trace cut 's(a,b)'
+err_has 's(a,b) has no proof: all'
 # a limit is spread over the file, unless the first are asked for
 mkdir many
 cp family/train.txt family/rules.txt many

@@ -48,12 +48,16 @@ static void limits_are_told_apart(void **state)
     o = usual;
     o.max_atoms = 2;
     r = search_once(kb, &o, "p(n0,far)"); /* few states, all seen, but longer ones were refused */
-    assert_true(r.depth == -1 && r.end == LW_SEARCH_NONE && r.atoms_cut > 0);
+    assert_true(r.depth == -1 && r.end == LW_SEARCH_CUT && r.atoms_cut > 0);
     o = usual;
     o.max_fact_pairs = 3;
     o.max_depth = 4;
     r = search_once(kb, &o, "p(n39,far)");
     assert_true(r.depth == -1 && r.facts_cut > 0);
+    o.max_depth = 1000;
+    o.max_states = 100000;
+    r = search_once(kb, &o, "lonely(n0,far)"); /* nothing was left out on its way */
+    assert_true(r.end == LW_SEARCH_NONE && r.facts_cut == 0);
     r = search_once(kb, &usual, "lonely(n0,far)"); /* the query itself is no fact */
     assert_true(r.depth == -1 && r.end == LW_SEARCH_NONE && r.states == 1 && r.atoms_cut == 0);
 }

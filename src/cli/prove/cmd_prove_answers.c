@@ -99,7 +99,8 @@ const lw_command lw_cmd_prove_answers = {
         "An argument that begins with a capital or _ is a variable unless a constant has that "
         "name; "
         "quote it to make it a constant. depth: steps of the shortest proof that does not use the "
-        "answer itself as a fact, -1: there is none, it is only known.",
+        "answer itself as a fact, -1: there is none (of at most --max-depth steps), it is only "
+        "known.",
     .examples = "leeway prove answers data/family 'aunt(5,X)'\n"
                 "leeway prove answers data/family 'aunt(X,Y)' --json\n"
                 "leeway prove answers data/wn18rr 'hypernym(X,00001740)' --max-depth 2",

@@ -73,6 +73,9 @@ static json_t *report_json(const lw_prove_cli *o, const lw_kb *kb, const lw_quer
     }
     json_object_set_new(j, "histogram", histogram);
     json_object_set_new(j, "depths", depth_list(kb, q, d));
+    json_object_set_new(j, "no_proof", json_integer((json_int_t)d->ends[LW_SEARCH_NONE]));
+    json_object_set_new(j, "only_longer", json_integer((json_int_t)d->deep));
+    json_object_set_new(j, "undecided", json_integer((json_int_t)d->undecided));
     if (d->compared > 0)
         json_object_set_new(j, "published",
                             json_pack("{s:I, s:I, s:I}", "compared", (json_int_t)d->compared,
@@ -117,6 +120,19 @@ static void print_model(const lw_prove_cli *o, const lw_kb *kb, const lw_depths 
                      (long long)o->least_model_memory);
 }
 
+static void print_unproved(const lw_depths *d)
+{
+    if (d->histogram[0] == 0)
+        return;
+    lw_cli_print("%8d %10lld  (%lld have no proof at all", -1, (long long)d->histogram[0],
+                 (long long)d->ends[LW_SEARCH_NONE]);
+    if (d->deep > 0)
+        lw_cli_print(", %lld only longer ones", (long long)d->deep);
+    if (d->undecided > 0)
+        lw_cli_print(", %lld undecided: a limit was met", (long long)d->undecided);
+    lw_cli_print(")\n");
+}
+
 static void print_report(const lw_prove_cli *o, const lw_queries *q, const lw_depths *d)
 {
     cut_row cut[CUTS];
@@ -130,9 +146,7 @@ static void print_report(const lw_prove_cli *o, const lw_queries *q, const lw_de
     for (int32_t k = 1; k <= d->most_depth; k++)
         if (d->histogram[k] > 0)
             lw_cli_print("%8d %10lld\n", k, (long long)d->histogram[k]);
-    if (d->histogram[0] > 0)
-        lw_cli_print("%8d %10lld  (%lld have no proof at all)\n", -1, (long long)d->histogram[0],
-                     (long long)d->ends[LW_SEARCH_NONE]);
+    print_unproved(d);
     if (d->compared > 0)
         lw_cli_print("published depths: %lld of %lld equal\n", (long long)d->equal,
                      (long long)d->compared);
@@ -221,9 +235,11 @@ const lw_command lw_cmd_prove_depths = {
     .notes =
         "The depth of a proof is its number of steps: a step resolves the first goal with a fact "
         "or a rule, and goals that are known facts fall away. The query itself is never used as "
-        "a fact. -1: no proof within the limits; each limit that was met is reported. What follows "
-        "from facts and rules is computed first, bottom up: it decides at once which queries have "
-        "no proof at all, in recursive datasets too.",
+        "a fact. -1: no proof was found; the report says how many have none at all and how many "
+        "are "
+        "undecided because a limit was met. What follows from facts and rules is computed first, "
+        "bottom up: it decides at once which queries have no proof at all, in recursive datasets "
+        "too. Exit code 0 either way.",
     .examples = "leeway prove depths data/countries_s3\n"
                 "leeway prove depths data/wn18rr --max-depth 3 --json\n"
                 "leeway prove depths data/family --rules rules_amie.txt --max-depth 2",

@@ -94,12 +94,18 @@ static int find(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb, lw_se
 
 static int no_proof(const lw_prove_cli *o, const lw_search_result *r)
 {
-    if (r->end == LW_SEARCH_NONE && r->atoms_cut == 0)
+    if (r->end == LW_SEARCH_NONE)
         return lw_fail(LW_EFAILED, "%s has no proof: all %lld states were searched", o->query,
                        (long long)r->states);
-    if (r->end == LW_SEARCH_NONE)
-        return lw_fail(LW_EFAILED, "%s: no proof with at most %d goals (--padding-atoms)", o->query,
-                       o->padding_atoms);
+    if (r->end == LW_SEARCH_CUT && r->atoms_cut > 0)
+        return lw_fail(LW_EFAILED,
+                       "%s: no proof with at most %d goals (--padding-atoms); undecided beyond",
+                       o->query, o->padding_atoms);
+    if (r->end == LW_SEARCH_CUT)
+        return lw_fail(LW_EFAILED,
+                       "%s: no proof by the first %d facts of each predicate (--max-fact-pairs); "
+                       "undecided beyond",
+                       o->query, o->max_fact_pairs);
     if (r->end == LW_SEARCH_DEPTH)
         return lw_fail(LW_EFAILED, "%s: no proof of at most %d steps (--max-depth)", o->query,
                        o->max_depth);

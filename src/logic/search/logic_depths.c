@@ -26,8 +26,8 @@ static int decide(depth_job *j, int worker, lw_atom query, lw_search_result *out
         return 0;
     }
     LW_TRY(lw_search_run(j->search[worker], query, out));
-    if (!model || out->end == LW_SEARCH_PROVED)
-        return 0;
+    if (!model || (out->end == LW_SEARCH_PROVED && out->depth <= depth))
+        return 0; /* a search that cut long states may have missed a shorter proof */
     out->end = LW_SEARCH_PROVED;
     out->depth = depth;
     out->by_model = true;
@@ -81,6 +81,7 @@ static int summarise(const lw_queries *q, int32_t max_depth, lw_depths *d)
         d->most_depth = LW_MAX(d->most_depth, d->of[i].depth);
         d->ends[d->of[i].end]++;
         d->by_model += d->of[i].by_model;
+        d->deep += d->of[i].by_model && d->of[i].end == LW_SEARCH_DEPTH;
         add_up(&d->sum, &d->of[i]);
         if (q->published[i] == LW_DEPTH_UNKNOWN)
             continue;
@@ -91,6 +92,7 @@ static int summarise(const lw_queries *q, int32_t max_depth, lw_depths *d)
         d->compared++;
         d->equal += q->published[i] == d->of[i].depth;
     }
+    d->undecided = d->n - d->ends[LW_SEARCH_PROVED] - d->ends[LW_SEARCH_NONE] - d->deep;
     d->histogram = lw_calloc((size_t)d->most_depth + 1, sizeof *d->histogram);
     if (!d->histogram)
         return LW_ENOMEM;

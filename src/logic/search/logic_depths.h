@@ -33,6 +33,8 @@ typedef struct lw_depths {
     int32_t most_depth;  /* of a proof, 0: no proof */
     int64_t *histogram;  /* [most_depth + 1]: proofs by depth; [0] queries without one */
     int64_t ends[LW_SEARCH_ENDS];
+    int64_t deep; /* without a proof of max_depth steps, but with a longer one: the model's word */
+    int64_t undecided;       /* neither proved nor, for sure, without a proof: a limit was met */
     int64_t by_model;        /* queries that the least model decided */
     lw_search_result sum;    /* its counts are totals, states the largest of one query */
     int64_t compared, equal; /* with published depths; -1 equals no proof found */

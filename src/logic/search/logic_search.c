@@ -35,7 +35,7 @@ struct lw_search {
 
 const char *lw_search_end_name(lw_search_end end)
 {
-    static const char *const name[] = {"proved", "no proof", "depth", "states", "memory"};
+    static const char *const name[] = {"proved", "no proof", "cut", "depth", "states", "memory"};
     return name[end];
 }
 
@@ -236,6 +236,8 @@ int lw_search_run(lw_search *s, lw_atom query, lw_search_result *out)
         if (last && out->successors > before)
             out->end = LW_SEARCH_DEPTH;
     }
+    if (out->end == LW_SEARCH_NONE && (out->atoms_cut > 0 || out->facts_cut > 0))
+        out->end = LW_SEARCH_CUT;
     out->states = (int64_t)s->n;
     return s->error;
 }

@@ -21,7 +21,8 @@ typedef struct lw_search_options {
 
 typedef enum lw_search_end {
     LW_SEARCH_PROVED,
-    LW_SEARCH_NONE,   /* every state was expanded; with atoms_cut > 0 longer ones might help */
+    LW_SEARCH_NONE,   /* there is none: every state was expanded and nothing was cut */
+    LW_SEARCH_CUT,    /* what was left after longer states or facts were cut has none */
     LW_SEARCH_DEPTH,  /* states of max_depth steps are left */
     LW_SEARCH_STATES, /* max_states kept */
     LW_SEARCH_MEMORY, /* memory used up */
@@ -54,7 +55,7 @@ const lw_atom *lw_search_state(const lw_search *s, int32_t i, int32_t *n);
 /* Bytes of states, goals and table that the search holds now: never more than `memory`. */
 size_t lw_search_bytes(const lw_search *s);
 
-/* "proved", "no proof", "depth", "states", "memory" */
+/* "proved", "no proof", "cut", "depth", "states", "memory" */
 const char *lw_search_end_name(lw_search_end end);
 
 #endif
