@@ -224,7 +224,10 @@ expect 0 prove depths circle # no limit is met: what follows is finite
 out_has '(1 have no proof at all)'
 expect 0 prove depths circle --max-states 1000 --least-model-memory 0
 out_has '1 queries that met max-states'
-expect 0 prove depths circle --query-memory 1 --least-model-memory 0 --json
+expect 0 prove depths circle --least-model-memory 0 --json # endless, but for the states that are cut
+out_has '"no_proof": 0'
+out_has '"undecided": 1'
+expect 0 prove depths circle --padding-atoms 20 --query-memory 1 --least-model-memory 0 --json
 out_has '"memory": 1'
 expect 1 prove trace circle 'grand(ann,eve)' --max-states 1000
 err_has 'no proof among the 1000 states within the limit (--max-states)'

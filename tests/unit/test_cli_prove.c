@@ -25,6 +25,10 @@ static void environment_options(void **state)
     lw_opts opts = {.arena = arena};
     ok(lw_opts_add(&opts, lw_prove_env_options, &c));
     same_env(lw_prove_env(&c), lw_env_defaults());
+    lw_prove_cli searched = {0};
+    lw_opts search = {.arena = arena};
+    ok(lw_opts_add(&search, lw_prove_search_options, &searched));
+    assert_int_equal(searched.padding_atoms, lw_env_defaults().padding_atoms); /* of every verb */
     char text[] = "x --max-depth 7 --max-atoms 5 --padding-states 9 --max-fact-pairs 11 "
                   "--max-total-vars 13 --no-memory-pruning --no-end-proof-action "
                   "--skip-unary-actions --parity";

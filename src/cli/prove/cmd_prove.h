@@ -21,6 +21,9 @@ typedef struct lw_prove_cli {
     bool parity;
 } lw_prove_cli;
 
+/* --padding-atoms of every verb: the published environment's. */
+#define LW_PROVE_PADDING_ATOMS "6"
+
 /* Rows of the environment that a policy walks, for a struct T with `env` and `parity`. Defaults as
  * lw_env_defaults: a test compares them. */
 /* clang-format off */
@@ -28,7 +31,7 @@ typedef struct lw_prove_cli {
     {LW_OPT(T, env.max_depth), .name = "max-depth", .fallback = "20", .min = 1, .max = 10000, \
      .unit = "steps", .group = "Environment", .help = "choices before a proof is given up"}, \
     {LW_OPT(T, env.padding_atoms), .name = "padding-atoms", .aliases = "max-atoms", \
-     .fallback = "6", .min = 1, .max = LW_PROOF_MOST_ATOMS, .unit = "goals", \
+     .fallback = LW_PROVE_PADDING_ATOMS, .min = 1, .max = LW_PROOF_MOST_ATOMS, .unit = "goals", \
      .group = "Environment", .help = "longer states are rejected and counted"}, \
     {LW_OPT(T, env.padding_states), .name = "padding-states", .fallback = "120", .min = 1, \
      .max = 65536, .unit = "states", .group = "Environment", \

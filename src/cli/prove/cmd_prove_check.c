@@ -6,9 +6,9 @@
 #include "cli/prove/cmd_prove.h"
 
 static const lw_option check_options[] = {
-    {LW_OPT(lw_prove_cli, padding_atoms), .name = "padding-atoms", .fallback = "6", .min = 1,
-     .max = LW_PROOF_MOST_ATOMS, .unit = "goals", .group = "Limits to warn of",
-     .help = "goals of a state"},
+    {LW_OPT(lw_prove_cli, padding_atoms), .name = "padding-atoms",
+     .fallback = LW_PROVE_PADDING_ATOMS, .min = 1, .max = LW_PROOF_MOST_ATOMS, .unit = "goals",
+     .group = "Limits to warn of", .help = "goals of a state"},
     {LW_OPT(lw_prove_cli, env.padding_states), .name = "padding-states", .fallback = "120",
      .min = 1, .max = 65536, .unit = "states", .group = "Limits to warn of",
      .help = "successors of a state"},
