@@ -6,19 +6,45 @@
 
 #include "base/base.h"
 
+static double cosine_signal(double t)
+{
+    double c = cos((t + 0.008) / 1.008 * acos(-1.0) / 2.0);
+    return c * c;
+}
+
+/* Of the time t of n. */
+static double beta_of(lw_beta_schedule beta, int32_t t, int32_t n, double lo, double hi)
+{
+    double x = n > 1 ? (double)t / (n - 1) : 0.0, root = sqrt(lo) + (sqrt(hi) - sqrt(lo)) * x;
+    switch (beta) {
+    case LW_BETA_LINEAR:
+        break;
+    case LW_BETA_SCALED_LINEAR:
+        return root * root;
+    case LW_BETA_SQUAREDCOS:
+        return fmin(1.0 - cosine_signal((t + 1.0) / n) / cosine_signal((double)t / n), 0.999);
+    case LW_BETA_SIGMOID:
+        return lo + (hi - lo) / (1.0 + exp(6.0 - 12.0 * x));
+    }
+    return lo + (hi - lo) * x;
+}
+
+void lw_diffusion_betas(lw_diffusion *d, lw_beta_schedule beta, double lo, double hi)
+{
+    double product = 1.0;
+    for (int32_t t = 0; t < d->timesteps; t++) {
+        d->beta[t] = beta_of(beta, t, d->timesteps, lo, hi);
+        d->alpha_bar[t] = product *= 1.0 - d->beta[t];
+    }
+}
+
 int lw_diffusion_init(lw_diffusion *d, int32_t timesteps)
 {
     if (timesteps < 1 || timesteps > LW_DDPM_MAX_STEPS)
         return lw_fail(LW_EUSAGE, "%d diffusion timesteps: 1 to %d are possible", timesteps,
                        LW_DDPM_MAX_STEPS);
-    double product = 1.0;
     d->timesteps = timesteps;
-    for (int32_t t = 0; t < timesteps; t++) {
-        double at = timesteps > 1 ? (double)t / (timesteps - 1) : 0.0;
-        d->beta[t] = 1e-4 + (0.02 - 1e-4) * at;
-        product *= 1.0 - d->beta[t];
-        d->alpha_bar[t] = product;
-    }
+    lw_diffusion_betas(d, LW_BETA_LINEAR, LW_BETA_FIRST, LW_BETA_LAST);
     d->prediction = LW_PREDICT_EPSILON;
     d->spacing = LW_SPACING_LEADING;
     d->spaced = false;
@@ -28,6 +54,30 @@ int lw_diffusion_init(lw_diffusion *d, int32_t timesteps)
     d->ddim_end = 1.0;
     d->small_variance = false;
     return 0;
+}
+
+int lw_diffusion_choose(lw_diffusion *d, const lw_noise_schedule *s)
+{
+    LW_TRY(lw_diffusion_init(d, s->timesteps));
+    lw_diffusion_betas(d, s->beta, LW_BETA_FIRST, LW_BETA_LAST);
+    d->prediction = s->prediction;
+    return 0;
+}
+
+double lw_diffusion_weight(const lw_diffusion *d, int32_t t, double gamma)
+{
+    const double signal = d->alpha_bar[t], snr = signal / (1.0 - signal);
+    if (gamma <= 0.0)
+        return 1.0;
+    switch (d->prediction) {
+    case LW_PREDICT_EPSILON:
+        return fmin(1.0, gamma / snr);
+    case LW_PREDICT_SAMPLE:
+        return fmin(snr, gamma);
+    case LW_PREDICT_VELOCITY:
+        return fmin(snr, gamma) / (snr + 1.0);
+    }
+    return 1.0;
 }
 
 /* ---- times ------------------------------------------------------------------------------ */

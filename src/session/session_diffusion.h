@@ -16,6 +16,32 @@
 
 enum { LW_DDPM_MAX_STEPS = 4000 };
 
+/* beta(t), in the order and by the names of diffusers. SQUAREDCOS is the cosine of Nichol and Dhariwal 2021: alpha_bar
+ * falls as cos^2, beta is at most 0.999; the others go from a first to a last beta. */
+typedef enum lw_beta_schedule {
+    LW_BETA_LINEAR,
+    LW_BETA_SCALED_LINEAR, /* their roots are linear */
+    LW_BETA_SQUAREDCOS,
+    LW_BETA_SIGMOID
+} lw_beta_schedule;
+#define LW_BETA_FIRST 1e-4 /* of ours */
+#define LW_BETA_LAST 0.02
+#define LW_BETA_NAMES                                                   \
+    {                                                                   \
+        "linear", "scaled_linear", "squaredcos_cap_v2", "sigmoid", NULL \
+    }
+#define LW_PREDICTION_NAMES                       \
+    {                                             \
+        "epsilon", "sample", "v_prediction", NULL \
+    } /* of lw_prediction */
+
+/* What a training chooses of a schedule; zeroed but for timesteps it is that of lw_diffusion_init. */
+typedef struct lw_noise_schedule {
+    int32_t timesteps;
+    lw_beta_schedule beta;
+    lw_prediction prediction;
+} lw_noise_schedule;
+
 /* The times of n evaluations out of T: k (T / n) rounded down, from the low end; T - k T / n, from
  * the high end; or both ends and evenly between them. DPM-Solver leaves out the lowest of n + 1
  * leading or linspace times. */
@@ -37,6 +63,18 @@ typedef struct lw_diffusion {
 /* Ours: beta linear from 1e-4 to 0.02 over `timesteps` (1000), leading times, x0 in [-1, 1] in DDIM
  * and never clipped in ancestral sampling, the upper bound of the variance. */
 int lw_diffusion_init(lw_diffusion *d, int32_t timesteps);
+/* The same with another schedule or prediction. */
+int lw_diffusion_choose(lw_diffusion *d, const lw_noise_schedule *s);
+/* beta and alpha_bar of d->timesteps; from `lo` to `hi`. */
+void lw_diffusion_betas(lw_diffusion *d, lw_beta_schedule beta, double lo, double hi);
+/* Min-SNR-gamma (Hang et al. 2023): what the squared error of the prediction at time t is multiplied by,
+ *
+ *   min(snr, gamma) / snr   epsilon        snr = alpha_bar / (1 - alpha_bar)
+ *   min(snr, gamma) / (snr + 1)   v_prediction
+ *   min(snr, gamma)         sample
+ *
+ * so that pictures almost without noise do not outweigh the others. gamma 0: 1. */
+double lw_diffusion_weight(const lw_diffusion *d, int32_t t, double gamma);
 /* For networks conditioned on frames, which run with few steps: the first time is the last of the
  * schedule, where the picture is noise alone. */
 static inline void lw_diffusion_condition(lw_diffusion *d)
@@ -52,12 +90,15 @@ static inline void lw_diffusion_unbound(lw_diffusion *d)
  * computed here; `where` names the file. */
 int lw_diffusion_from_json(const json_t *scheduler, const char *where, lw_diffusion *out);
 /* Of a model folder with config.json `config`: scheduler_config.json beside it or, where the folder
- * is part of a pipeline, in ../scheduler; else ours with "leeway_timesteps" of config. Of a network in
+ * is part of a pipeline, in ../scheduler; else ours as lw_diffusion_note wrote it. Of a network in
  * latents ("leeway_latents") without bounds. */
 int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out);
 /* Ours as a scheduler_config.json, whose one clip_sample holds for ancestral sampling too. New
  * reference; NULL: no memory. */
-json_t *lw_diffusion_to_json(int32_t timesteps);
+json_t *lw_diffusion_to_json(const lw_noise_schedule *s);
+/* Ours as "leeway_timesteps" in a config.json, and where no scheduler_config.json (`alone`) says them and they are not
+ * the usual ones "leeway_beta_schedule", "leeway_prediction". */
+int lw_diffusion_note(const lw_noise_schedule *s, bool alone, json_t *config);
 /* LW_EUSAGE: n evaluations have no times in this schedule. */
 int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n);
 /* The same of DPM-Solver, whose times must differ. */

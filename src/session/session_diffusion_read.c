@@ -63,53 +63,21 @@ static int opt_in(const reading *r, const char *key, double lo, double hi, doubl
 
 /* ---- betas ------------------------------------------------------------------------------ */
 
-/* Share of the way from the first of n to the last. */
-static double along(int32_t i, int32_t n)
-{
-    return n > 1 ? (double)i / (n - 1) : 0.0;
-}
-
-static double cosine_signal(double t)
-{
-    double c = cos((t + 0.008) / 1.008 * acos(-1.0) / 2.0);
-    return c * c;
-}
-
-static double beta_of(int schedule, int32_t t, int32_t n, double lo, double hi)
-{
-    double x = along(t, n), root = sqrt(lo) + (sqrt(hi) - sqrt(lo)) * x;
-    switch (schedule) {
-    case 0:
-        return lo + (hi - lo) * x;
-    case 1:
-        return root * root;
-    case 2:
-        return fmin(1.0 - cosine_signal((t + 1.0) / n) / cosine_signal((double)t / n), 0.999);
-    default:
-        return lo + (hi - lo) / (1.0 + exp(6.0 - 12.0 * x));
-    }
-}
-
 static int read_trained(const reading *r, const json_t *betas, lw_diffusion *d)
 {
     if (json_array_size(betas) != (size_t)d->timesteps)
         return lw_fail(LW_EFORMAT, "%s: 'trained_betas' has %zu numbers, num_train_timesteps is %d",
                        r->where, json_array_size(betas), (int)d->timesteps);
+    double product = 1.0;
     for (int32_t t = 0; t < d->timesteps; t++) {
         const json_t *v = json_array_get(betas, (size_t)t);
         d->beta[t] = json_number_value(v);
         if (!json_is_number(v) || !(d->beta[t] > 0.0 && d->beta[t] < 1.0))
             return lw_fail(LW_EFORMAT, "%s: 'trained_betas'[%d] must be a number in (0, 1)",
                            r->where, (int)t);
+        d->alpha_bar[t] = product *= 1.0 - d->beta[t];
     }
     return 0;
-}
-
-static void multiply(lw_diffusion *d)
-{
-    double product = 1.0;
-    for (int32_t t = 0; t < d->timesteps; t++)
-        d->alpha_bar[t] = product *= 1.0 - d->beta[t];
 }
 
 /* Lin et al. 2024, algorithm 1: sqrt(alpha_bar) shifted and scaled so that it ends in 0. */
@@ -126,21 +94,18 @@ static void end_in_noise(lw_diffusion *d)
 
 static int read_betas(const reading *r, lw_diffusion *d)
 {
-    static const char *const schedules[] = {"linear", "scaled_linear", "squaredcos_cap_v2",
-                                            "sigmoid", NULL};
+    static const char *const schedules[] = LW_BETA_NAMES;
     const json_t *trained = json_object_get(r->j, "trained_betas");
-    double lo = 1e-4, hi = 0.02;
+    double lo = LW_BETA_FIRST, hi = LW_BETA_LAST;
     int schedule = 0;
     bool rescale = false;
     LW_TRY(opt_in(r, "beta_start", 0.0, 1.0, &lo));
     LW_TRY(opt_in(r, "beta_end", 0.0, 1.0, &hi));
     LW_TRY(choose(r, "beta_schedule", schedules, &schedule));
     LW_TRY(lw_json_opt_bool(r->j, r->where, "rescale_betas_zero_snr", &rescale));
-    for (int32_t t = 0; t < d->timesteps; t++)
-        d->beta[t] = beta_of(schedule, t, d->timesteps, lo, hi);
+    lw_diffusion_betas(d, (lw_beta_schedule)schedule, lo, hi);
     if (json_is_array(trained))
         LW_TRY(read_trained(r, trained, d));
-    multiply(d);
     if (!rescale)
         return 0;
     if (d->prediction == LW_PREDICT_EPSILON || d->timesteps < 2)
@@ -183,7 +148,7 @@ static int read_variance(const reading *r, lw_diffusion *d)
 static int read_words(const reading *r, lw_diffusion *d)
 {
     static const char *const classes[] = {"DDPMScheduler", "DDIMScheduler", NULL},
-                             *const predictions[] = {"epsilon", "sample", "v_prediction", NULL},
+                             *const predictions[] = LW_PREDICTION_NAMES,
                              *const spacings[] = {"leading", "trailing", "linspace", NULL};
     int word = 0;
     LW_TRY(choose(r, "_class_name", classes, &word));
@@ -222,13 +187,27 @@ int lw_diffusion_from_json(const json_t *scheduler, const char *where, lw_diffus
 
 /* Without timestep_spacing: each scheduler has the times that are its own default, leading in DDPM and DDIM,
  * linspace in DPM-Solver. */
-json_t *lw_diffusion_to_json(int32_t timesteps)
+json_t *lw_diffusion_to_json(const lw_noise_schedule *s)
 {
+    static const char *const betas[] = LW_BETA_NAMES, *const predictions[] = LW_PREDICTION_NAMES;
     return json_pack("{s:s, s:i, s:f, s:f, s:s, s:n, s:s, s:s, s:b, s:f, s:b, s:i}", "_class_name",
-                     "DDPMScheduler", "num_train_timesteps", (int)timesteps, "beta_start", 1e-4,
-                     "beta_end", 0.02, "beta_schedule", "linear", "trained_betas",
-                     "prediction_type", "epsilon", "variance_type", "fixed_large", "clip_sample", 1,
-                     "clip_sample_range", 1.0, "thresholding", 0, "steps_offset", 0);
+                     "DDPMScheduler", "num_train_timesteps", (int)s->timesteps, "beta_start",
+                     LW_BETA_FIRST, "beta_end", LW_BETA_LAST, "beta_schedule", betas[s->beta],
+                     "trained_betas", "prediction_type", predictions[s->prediction],
+                     "variance_type", "fixed_large", "clip_sample", 1, "clip_sample_range", 1.0,
+                     "thresholding", 0, "steps_offset", 0);
+}
+
+int lw_diffusion_note(const lw_noise_schedule *s, bool alone, json_t *config)
+{
+    static const char *const betas[] = LW_BETA_NAMES, *const predictions[] = LW_PREDICTION_NAMES;
+    int rc = json_object_set_new(config, "leeway_timesteps", json_integer(s->timesteps));
+    if (alone && s->beta != LW_BETA_LINEAR)
+        rc |= json_object_set_new(config, "leeway_beta_schedule", json_string(betas[s->beta]));
+    if (alone && s->prediction != LW_PREDICT_EPSILON)
+        rc |= json_object_set_new(config, "leeway_prediction",
+                                  json_string(predictions[s->prediction]));
+    return rc ? lw_fail(LW_ENOMEM, "out of memory for config.json") : 0;
 }
 
 /* ---- folders ---------------------------------------------------------------------------- */
@@ -249,16 +228,16 @@ static const char *find_scheduler(const char *dir, lw_str *path)
     return NULL;
 }
 
-/* What training writes beside the number of steps. */
-static int read_ours(const json_t *config, const char *where, lw_diffusion *out)
+/* As lw_diffusion_note wrote it. */
+static int read_ours(const json_t *config, const char *where, int32_t timesteps, lw_diffusion *out)
 {
-    const char *prediction = "epsilon";
-    LW_TRY(lw_json_opt_str(config, where, "leeway_prediction", &prediction));
-    if (lw_str_eq(prediction, "sample"))
-        out->prediction = LW_PREDICT_SAMPLE;
-    else if (!lw_str_eq(prediction, "epsilon"))
-        return lw_fail(LW_EUNSUPPORTED, "%s: 'leeway_prediction' is %s; known: epsilon, sample",
-                       where, prediction);
+    static const char *const betas[] = LW_BETA_NAMES, *const predictions[] = LW_PREDICTION_NAMES;
+    const reading r = {config, where};
+    int beta = 0, prediction = 0;
+    LW_TRY(choose(&r, "leeway_beta_schedule", betas, &beta));
+    LW_TRY(choose(&r, "leeway_prediction", predictions, &prediction));
+    LW_TRY(lw_diffusion_choose(
+        out, &(lw_noise_schedule){timesteps, (lw_beta_schedule)beta, (lw_prediction)prediction}));
     if (json_object_get(config, "leeway_condition"))
         lw_diffusion_condition(out);
     return 0;
@@ -274,10 +253,8 @@ static int find(const char *dir, const json_t *config, lw_diffusion *out)
     if (json_object_get(config, "leeway_timesteps"))
         LW_TRY(lw_json_get_i32_in(config, lw_str_c(&own), "leeway_timesteps", 1, LW_DDPM_MAX_STEPS,
                                   &n));
-    if (!file) {
-        LW_TRY(lw_diffusion_init(out, n));
-        return read_ours(config, lw_str_c(&own), out);
-    }
+    if (!file)
+        return read_ours(config, lw_str_c(&own), n, out);
     LW_TRY(lw_json_load(file, &scheduler));
     LW_TRY(lw_diffusion_from_json(scheduler, file, out));
     if (json_object_get(config, "leeway_timesteps") && n != out->timesteps)

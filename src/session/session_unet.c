@@ -147,14 +147,14 @@ json_t *lw_net_json(json_t *net, bool conditional, lw_method m, const lw_dataset
     return j;
 }
 
-int lw_net_pipeline(const lw_unet_config *u, int32_t timesteps, json_t **out)
+int lw_net_pipeline(const lw_unet_config *u, const lw_noise_schedule *s, json_t **out)
 {
     if (!lw_unet_is_diffusers(u) || u->in_channels != u->out_channels || u->noise_h > 0)
         return 0;
     json_t *j = json_pack("{s:{s:s, s:[s, s], s:[s, s]}, s:o}", "model_index.json", "_class_name",
                           "DDPMPipeline", "unet", "diffusers", "UNet2DModel", "scheduler",
                           "diffusers", "DDPMScheduler", "scheduler_config.json",
-                          lw_diffusion_to_json(timesteps));
+                          lw_diffusion_to_json(s));
     if (!j)
         return lw_fail(LW_ENOMEM, "out of memory for scheduler_config.json");
     *out = j;

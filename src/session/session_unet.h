@@ -5,6 +5,7 @@
 
 #include "data/data.h"
 #include "models/models.h"
+#include "session/session_diffusion.h"
 
 typedef enum lw_auto { LW_AUTO, LW_YES, LW_NO } lw_auto;
 
@@ -57,9 +58,9 @@ int lw_net_dit(const lw_net_config *c, const lw_dataset *d, lw_dit_config *out);
 /* config.json of a model folder: `net`, a network's keys, which is stolen (NULL: no memory), the method, class
  * names of those that are `conditional`. New reference. */
 json_t *lw_net_json(json_t *net, bool conditional, lw_method m, const lw_dataset *d);
-/* What makes such a folder a DDPMPipeline of diffusers, {name: content}: a schedule of `timesteps`
+/* What makes such a folder a DDPMPipeline of diffusers, {name: content}: its schedule
  * and the index. *out stays NULL where its pipeline would compute something else. */
-int lw_net_pipeline(const lw_unet_config *u, int32_t timesteps, json_t **out);
+int lw_net_pipeline(const lw_unet_config *u, const lw_noise_schedule *s, json_t **out);
 /* Method and (borrowed) class names of a config.json; a folder that does not say is a DDPM. */
 lw_method lw_net_method(const json_t *config);
 

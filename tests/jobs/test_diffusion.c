@@ -338,11 +338,14 @@ static void test_own(void **state)
 {
     static lw_diffusion ours, read;
     (void)state;
-    for (int32_t n = 1; n <= LW_DDPM_MAX_STEPS; n = n * 7 + 3) {
-        json_t *j = lw_diffusion_to_json(n);
-        assert_ok(lw_diffusion_init(&ours, n));
+    for (int32_t n = 1, i = 0; n <= LW_DDPM_MAX_STEPS; n = n * 7 + 3, i++) {
+        const lw_noise_schedule s = {n, (lw_beta_schedule)(i % 4), (lw_prediction)(i % 3)};
+        json_t *j = lw_diffusion_to_json(&s);
+        assert_ok(lw_diffusion_choose(&ours, &s));
+        assert_true(i > 0 || s.beta == LW_BETA_LINEAR);
         assert_ok(lw_diffusion_from_json(j, "scheduler_config.json", &read));
         ours.ancestral_clip = ours.ddim_clip;
+        assert_int_equal(ours.prediction, read.prediction);
         assert_memory_equal(ours.beta, read.beta, (size_t)n * sizeof *ours.beta);
         assert_memory_equal(ours.alpha_bar, read.alpha_bar, (size_t)n * sizeof *ours.alpha_bar);
         for (int32_t k = 0; k < n; k++) {
@@ -356,6 +359,47 @@ static void test_own(void **state)
     }
 }
 
+/* And where there is no such file, config.json says it. */
+static void test_noted(void **state)
+{
+    static lw_diffusion ours, read;
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        const lw_noise_schedule s = {40, (lw_beta_schedule)(i % 4), (lw_prediction)(i % 3)};
+        json_t *config = json_object();
+        assert_ok(lw_diffusion_note(&s, true, config));
+        assert_int_equal(json_object_size(config),
+                         1 + (s.beta != LW_BETA_LINEAR) + (s.prediction != LW_PREDICT_EPSILON));
+        assert_ok(lw_diffusion_choose(&ours, &s));
+        assert_ok(lw_diffusion_find(in_scratch("nowhere"), config, &read));
+        assert_int_equal(read.prediction, s.prediction);
+        assert_memory_equal(ours.alpha_bar, read.alpha_bar, 40 * sizeof *ours.alpha_bar);
+        json_object_set_new(config, "leeway_beta_schedule", json_string("cubic"));
+        assert_int_equal(lw_diffusion_find(in_scratch("nowhere"), config, &read), LW_EUNSUPPORTED);
+        json_decref(config);
+    }
+}
+
+/* One weight of a picture's error, whatever is predicted: x0's error is eps' over snr and v's over snr + 1. */
+static void test_weights(void **state)
+{
+    static lw_diffusion d;
+    (void)state;
+    for (int b = 0; b < 4; b++)
+        for (int32_t t = 0; t < 1000; t += 37) {
+            assert_ok(lw_diffusion_choose(
+                &d, &(lw_noise_schedule){1000, (lw_beta_schedule)b, LW_PREDICT_SAMPLE}));
+            double snr = d.alpha_bar[t] / (1.0 - d.alpha_bar[t]),
+                   of_x0 = lw_diffusion_weight(&d, t, 5.0);
+            assert_true(of_x0 == (snr < 5.0 ? snr : 5.0));
+            d.prediction = LW_PREDICT_EPSILON;
+            assert_true(fabs(lw_diffusion_weight(&d, t, 5.0) * snr / of_x0 - 1.0) < 1e-12);
+            d.prediction = LW_PREDICT_VELOCITY;
+            assert_true(fabs(lw_diffusion_weight(&d, t, 5.0) * (snr + 1.0) / of_x0 - 1.0) < 1e-12);
+            assert_true(lw_diffusion_weight(&d, t, 0.0) == 1.0);
+        }
+}
+
 /* Only what diffusers would compute alike has the files of a pipeline. */
 static void test_pipeline(void **state)
 {
@@ -364,7 +408,7 @@ static void test_pipeline(void **state)
     (void)state;
     u.heads = 0;
     u.head_dim = 16;
-    assert_ok(lw_net_pipeline(&u, 500, &files));
+    assert_ok(lw_net_pipeline(&u, &(lw_noise_schedule){.timesteps = 500}, &files));
     assert_int_equal(json_object_size(files), 2);
     assert_int_equal(json_integer_value(json_object_get(
                          json_object_get(files, "scheduler_config.json"), "num_train_timesteps")),
@@ -373,17 +417,17 @@ static void test_pipeline(void **state)
     other = u;
     other.latent_dim = 4;
     assert_false(lw_unet_is_diffusers(&other));
-    assert_ok(lw_net_pipeline(&other, 500, &none));
+    assert_ok(lw_net_pipeline(&other, &(lw_noise_schedule){.timesteps = 500}, &none));
     other = u;
     other.head_dim = 0;
     other.heads = 4;
     other.channels[0] = 64; /* attention at two widths */
     other.attn[0] = true;
     assert_false(lw_unet_is_diffusers(&other));
-    assert_ok(lw_net_pipeline(&other, 500, &none));
+    assert_ok(lw_net_pipeline(&other, &(lw_noise_schedule){.timesteps = 500}, &none));
     other = u;
     other.in_channels = 6;
-    assert_ok(lw_net_pipeline(&other, 500, &none));
+    assert_ok(lw_net_pipeline(&other, &(lw_noise_schedule){.timesteps = 500}, &none));
     assert_null(none);
 }
 
@@ -398,6 +442,8 @@ int main(void)
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_where_it_is_found),
         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_noted),
+        cmocka_unit_test(test_weights),
         cmocka_unit_test(test_pipeline),
     };
     return cmocka_run_group_tests_name("diffusion", tests, scratch_make, scratch_remove);

@@ -23,7 +23,9 @@ static const struct {
     {"pixels",
      TINY_DRIFT " --encoder none --flip --no-class-conditional --groups 1 --grad-accum-steps 2",
      ""},
-    {"ddpm_bf16", TINY_DDPM " --precision bf16", "--sample-every 4 --ddim-steps 2"},
+    {"ddpm_bf16",
+     TINY_DDPM " --precision bf16 --prediction v_prediction --beta-schedule cosine --snr-gamma 5",
+     "--sample-every 4 --ddim-steps 2"},
     {"drift_bf16", TINY_DRIFT " --encoder base_encoder --precision bf16", ""},
 };
 

@@ -53,6 +53,51 @@ static void test_drift_gets_closer(void **state)
     assert_non_null(strstr(lab_err, "flat by construction"));
 }
 
+static double first_step(const char *prediction, const char *how, const char *key)
+{
+    char name[64];
+    snprintf(name, sizeof name, "one_%s_%zu", prediction, strlen(how));
+    if (!lw_path_exists(name))
+        lab_expect(0,
+                   TINY_DDPM " --timesteps 1 --steps 1 --log-every 1 --dropout 0 --prediction %s"
+                             " %s --output-dir %s",
+                   prediction, how, name);
+    return lab_metric(name, key, 0);
+}
+
+/* With one time the weight is a number, and v is the noise where there is hardly any, and the picture where there is
+ * hardly anything else; the network's first answer is zero. */
+static void test_weights_and_predictions(void **state)
+{
+    static const char *const predictions[] = {"epsilon", "sample", "v_prediction"};
+    const double snr = 0.9999 / 0.0001, want[] = {5.0 / snr, 5.0, 5.0 / (snr + 1.0)};
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(want); i++)
+        for (int k = 0; k < 2; k++) {
+            const char *p = predictions[i], *key = k ? "grad_norm" : "loss";
+            double ratio = first_step(p, "--snr-gamma 5", key) / first_step(p, "", key);
+            if (!(fabs(ratio / want[i] - 1.0) < 1e-4))
+                fail_msg("%s: %s is weighed by %.9g, not by %.9g", p, key, ratio, want[i]);
+        }
+    double noise = first_step("epsilon", "", "loss"), picture = first_step("sample", "", "loss"),
+           v = first_step("v_prediction", "", "loss"),
+           late = first_step("v_prediction", "--beta-schedule cosine", "loss");
+    assert_true(fabs(v / noise - 1.0) < 0.01 && fabs(noise - 1.0) < 0.1);
+    assert_true(fabs(late / picture - 1.0) < 0.02 && fabs(noise / picture - 1.0) > 0.1);
+}
+
+/* Samplers answer as training asks: with the other sign of v in the loss pictures have other colours, at a distance of 1.2. */
+static void test_v_is_sampled_as_trained(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_DDPM " --prediction v_prediction --beta-schedule cosine --snr-gamma 5 "
+                            "--steps 100 --log-every 100 --eval-every 100 --eval-samples 256 "
+                            "--ddim-steps 10 --ema-decay 0.9 --dropout 0 --output-dir learn_v");
+    double fd = lab_metric("learn_v", "fd", 0);
+    print_message("learn_v: fd %.4g (floor %.4g)\n", fd, lab_metric("learn_v", "fd_floor", 0));
+    assert_true(fd < 0.4);
+}
+
 /* A shorter noise schedule is the model's own: samplers take it from its folder. */
 static void test_schedule_travels_with_the_model(void **state)
 {
@@ -410,6 +455,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses_fall),
         cmocka_unit_test(test_drift_gets_closer),
+        cmocka_unit_test(test_weights_and_predictions),
+        cmocka_unit_test(test_v_is_sampled_as_trained),
         cmocka_unit_test(test_schedule_travels_with_the_model),
         cmocka_unit_test(test_accumulation_is_the_mean),
         cmocka_unit_test(test_parts_have_the_same_bits),

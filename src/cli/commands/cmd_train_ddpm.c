@@ -11,15 +11,23 @@ static const lw_option options[] = {
     LW_REAL_OPTIONS(lw_ddpm_config),
     LW_NET_OPTIONS(lw_ddpm_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "true"),
     {LW_OPT(lw_ddpm_config, timesteps), .name = "timesteps", .min = 1, .max = 4000,
-     .fallback = "1000", .group = "Diffusion",
-     .help = "steps of the noise schedule, beta linear from 1e-4 to 0.02"},
+     .fallback = "1000", .group = "Diffusion", .help = "steps of the noise schedule"},
+    {LW_OPT(lw_ddpm_config, beta_schedule), .name = "beta-schedule", .choices = "linear|cosine",
+     .fallback = "linear", .group = "Diffusion",
+     .help = "beta linear from 1e-4 to 0.02, or so that the signal falls as a squared cosine (in "
+             "diffusers squaredcos_cap_v2)"},
     {LW_OPT(lw_ddpm_config, eval_steps), .name = "ddim-steps", .resume = LW_RESUME_FREE, .min = 0,
      .max = 1000, .fallback = "0", .group = "Diffusion",
      .help = "network evaluations per picture in sample grids and held-out measures; 0: 50, with "
              "--condition 1"},
-    {LW_OPT(lw_ddpm_config, prediction), .name = "prediction", .choices = "auto|epsilon|sample",
-     .fallback = "auto", .group = "Diffusion",
-     .help = "what the network answers: the noise, or the picture; auto: sample with --condition"},
+    {LW_OPT(lw_ddpm_config, prediction), .name = "prediction", .aliases = "prediction-type",
+     .choices = "auto|epsilon|sample|v_prediction", .fallback = "auto", .group = "Diffusion",
+     .help = "what the network answers: the noise, the picture, or sqrt(ab) noise - sqrt(1 - ab) "
+             "picture; auto: sample with --condition, else epsilon"},
+    {LW_OPT(lw_ddpm_config, snr_gamma), .name = "snr-gamma", .min = 0, .max = 1e6, .fallback = "0",
+     .group = "Diffusion",
+     .help = "min-SNR weights: errors at times with more signal than this ratio to the noise count "
+             "less (5 is usual); 0: all alike"},
     LW_CLIP_OPTIONS(lw_ddpm_config),
     LW_HELDOUT_OPTIONS(lw_ddpm_config, "the colours"),
     {.name = NULL}};
@@ -42,8 +50,9 @@ const lw_command lw_cmd_train_ddpm = {
     .name = "train ddpm",
     .summary = "train a denoising diffusion model",
     .usage = "--data SPEC --output-dir DIR --steps N [options]",
-    .notes =
-        "The loss is the mean squared error of the predicted noise and falls as training goes on.",
+    .notes = "The loss is the mean squared error of what is predicted, weighted by --snr-gamma, "
+             "and falls as "
+             "training goes on. Losses of different predictions or weights do not compare.",
     .examples =
         "leeway train ddpm --data synth:16 --base-channels 32 --channel-mult 1,2,2 --steps 500 "
         "--output-dir runs/ddpm\n"

@@ -15,7 +15,9 @@ typedef struct lw_ddpm_config {
     int32_t timesteps;
     int32_t
         eval_steps; /* DDIM steps of sample grids and held-out measures; 0: 50, with a condition 1 */
-    int32_t prediction; /* 0: sample with a condition, else epsilon; 1 epsilon, 2 sample */
+    int32_t prediction;    /* 0: sample with a condition, else epsilon; 1 + lw_prediction */
+    int32_t beta_schedule; /* 0 linear, 1 cosine (squaredcos_cap_v2) */
+    double snr_gamma;      /* of min-SNR weights; 0: the plain mean */
     lw_heldout_config heldout;
 } lw_ddpm_config;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training a DDPM (Ho et al. 2020): predict the noise of a noised picture, or the picture, mean squared
- * error; on frames of a clip where there is a condition. */
+/* Training a DDPM (Ho et al. 2020): predict the noise of a noised picture, or the picture, or what of both (Salimans
+ * and Ho 2022), mean squared error; on frames of a clip where there is a condition. */
 #include "train/pictures/train_generator.h"
 
 #include <math.h>
@@ -20,42 +20,63 @@ static lw_val look_up(lw_graph *g, const float *table, int32_t n, lw_val t, int3
     return lw_reshape(g, v, lw_type_of(LW_F32, 4, batch, 1, 1, 1));
 }
 
-/* loss = mean (eps - unet(sqrt(ab) x + sqrt(1 - ab) eps, t))^2, or of x, with t, eps drawn per row. */
+/* Columns of the schedule's table, each of one number for each time. */
+enum { SIGNAL, NOISE, TIME, WEIGHT, COLUMNS };
+
+static int make_table(const ddpm_run *r, float **out)
+{
+    LW_CLEANUP(lw_free) lw_diffusion *d = lw_calloc(1, sizeof *d);
+    const int32_t T = r->c.timesteps;
+    if (!d)
+        return LW_ENOMEM;
+    LW_TRY(lw_diffusion_choose(d, &r->g.noise));
+    float *table = lw_calloc((size_t)T * COLUMNS, sizeof *table);
+    if (!table)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < T; i++) {
+        table[SIGNAL * T + i] = (float)sqrt(d->alpha_bar[i]);
+        table[NOISE * T + i] = (float)sqrt(1.0 - d->alpha_bar[i]);
+        table[TIME * T + i] = (float)i;
+        table[WEIGHT * T + i] = (float)lw_diffusion_weight(d, i, r->c.snr_gamma);
+    }
+    *out = table;
+    return 0;
+}
+
+/* loss = mean w(t) (wanted - unet(sqrt(ab) x + sqrt(1 - ab) eps, t))^2, with t, eps drawn per row; wanted is eps, x, or
+ * sqrt(ab) eps - sqrt(1 - ab) x. */
 static int build_step(ddpm_run *r, lw_graph *g)
 {
     const lw_unet_config *u = &r->g.net;
     int32_t batch = (int32_t)r->g.p.leaves.size, T = r->c.timesteps;
-    lw_diffusion d;
-    LW_TRY(lw_diffusion_init(&d, T));
-    float *table = lw_calloc((size_t)T * 3, sizeof *table);
-    if (!table)
-        return LW_ENOMEM;
-    for (int32_t i = 0; i < T; i++) {
-        table[i] = (float)sqrt(d.alpha_bar[i]);
-        table[T + i] = (float)sqrt(1.0 - d.alpha_bar[i]);
-        table[2 * T + i] = (float)i;
-    }
+    LW_CLEANUP(lw_free) float *table = NULL;
+    LW_TRY(make_table(r, &table));
     lw_type image = lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size, u->out_channels);
     lw_val x = lw_input(g, "images", image),
            rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_val t = lw_random(g, "ddpm.t", LW_RANDOM_BELOW, T, lw_type_of(LW_I32, 1, batch), rows);
     lw_val eps = lw_random(g, "ddpm.noise", LW_RANDOM_NORMAL, 0, image, rows);
-    lw_val noised = lw_add(g, lw_mul(g, x, look_up(g, table, T, t, batch)),
-                           lw_mul(g, eps, look_up(g, table + T, T, t, batch)));
+    lw_val signal = look_up(g, table + SIGNAL * T, T, t, batch),
+           noise = look_up(g, table + NOISE * T, T, t, batch);
+    lw_val noised = lw_add(g, lw_mul(g, x, signal), lw_mul(g, eps, noise));
     lw_builder b = {
         .g = g, .params = lw_store_params(r->g.p.store), .training = true, .rows = rows};
-    lw_network_in in = {
-        .x = noised,
-        .t = lw_reshape(g, look_up(g, table + 2 * T, T, t, batch), lw_type_of(LW_F32, 1, batch))};
+    lw_network_in in = {.x = noised,
+                        .t = lw_reshape(g, look_up(g, table + TIME * T, T, t, batch),
+                                        lw_type_of(LW_F32, 1, batch))};
     if (u->classes)
         in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
     if (lw_unet_condition_channels(u))
         in.condition = lw_input(g, "condition",
                                 lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size,
                                            lw_unet_condition_channels(u)));
-    lw_val wanted = r->g.prediction == LW_PREDICT_SAMPLE ? x : eps;
-    lw_val loss = lw_mean(g, lw_sqr(g, lw_sub(g, lw_unet(&b, u, in), wanted)), LW_OVER_ALL);
-    lw_free(&table);
+    lw_val wanted = r->g.noise.prediction == LW_PREDICT_SAMPLE ? x : eps;
+    if (r->g.noise.prediction == LW_PREDICT_VELOCITY)
+        wanted = lw_sub(g, lw_mul(g, eps, signal), lw_mul(g, x, noise));
+    lw_val error = lw_sqr(g, lw_sub(g, lw_unet(&b, u, in), wanted));
+    if (r->c.snr_gamma > 0.0)
+        error = lw_mul(g, error, look_up(g, table + WEIGHT * T, T, t, batch));
+    lw_val loss = lw_mean(g, error, LW_OVER_ALL);
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
     return lw_grad_params(g, loss, LW_NOVAL);
 }
@@ -80,20 +101,20 @@ static int set_up(void *self, lw_train_job *job)
     const lw_ddpm_config *c = &r->c;
     LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->g.p.leaves));
     bool clips = c->pictures.clip.condition != NULL;
-    r->g.prediction = c->prediction == 2 || (c->prediction == 0 && clips) ? LW_PREDICT_SAMPLE
-                                                                          : LW_PREDICT_EPSILON;
+    r->g.noise = (lw_noise_schedule){.timesteps = c->timesteps,
+                                     .beta = c->beta_schedule ? LW_BETA_SQUAREDCOS : LW_BETA_LINEAR,
+                                     .prediction = c->prediction
+                                                       ? (lw_prediction)(c->prediction - 1)
+                                                   : clips ? LW_PREDICT_SAMPLE
+                                                           : LW_PREDICT_EPSILON};
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->net));
     if (clips)
         LW_TRY(lw_picture_run_clips(&r->g.p, 1));
     r->g.grid_steps = LW_MIN(c->eval_steps ? c->eval_steps : clips ? 1 : 50, c->timesteps);
-    r->g.timesteps = c->timesteps;
-    if (json_object_set_new(r->g.p.model, "leeway_timesteps", json_integer(c->timesteps)) != 0)
-        return lw_fail(LW_ENOMEM, "out of memory for config.json");
-    if (r->g.prediction == LW_PREDICT_EPSILON && !r->g.p.latents) /* its pipeline decodes nothing */
-        LW_TRY(lw_net_pipeline(&r->g.net, c->timesteps, &r->g.p.files));
-    else if (r->g.prediction != LW_PREDICT_EPSILON &&
-             json_object_set_new(r->g.p.model, "leeway_prediction", json_string("sample")) != 0)
-        return lw_fail(LW_ENOMEM, "out of memory for config.json");
+    if (r->g.noise.prediction != LW_PREDICT_SAMPLE &&
+        !r->g.p.latents) /* its pipeline decodes nothing */
+        LW_TRY(lw_net_pipeline(&r->g.net, &r->g.noise, &r->g.p.files));
+    LW_TRY(lw_diffusion_note(&r->g.noise, !r->g.p.files, r->g.p.model));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     return lw_picture_run_job(&r->g.p, g, job);

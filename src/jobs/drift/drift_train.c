@@ -238,7 +238,7 @@ static int set_up(void *self, lw_train_job *job)
         lw_log(LW_LOG_WARN, "drift",
                "tau-times-dim reproduces an early port whose kernel is nearly flat: for "
                "parity studies, not for good pictures");
-    r->g.prediction = LW_PREDICT_SAMPLE;
+    r->g.noise.prediction = LW_PREDICT_SAMPLE;
     r->c.net.alpha = (float)lw_alpha_most(&c->alpha);
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->net));
     LW_TRY(choose_groups(r));

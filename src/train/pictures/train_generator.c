@@ -105,7 +105,7 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
         seen.h = seen.w = p->clip.side;
         net.frame = p->clip.frame;
         net.previous = p->clip.previous;
-        net.residual = p->clip.frame && g->prediction == LW_PREDICT_SAMPLE;
+        net.residual = p->clip.frame && g->noise.prediction == LW_PREDICT_SAMPLE;
     }
     LW_TRY((n->generator == LW_GENERATOR_UNET ? choose_unet : choose_dit)(g, &net, &seen));
     LW_TRY(lw_network_declare(&g->network, p->store));
@@ -130,7 +130,7 @@ static int open_sampler(lw_generator *g, lw_sampler **out)
 {
     lw_sampler_opts o = {.method = g->method,
                          .steps = g->grid_steps,
-                         .timesteps = g->timesteps,
+                         .timesteps = g->noise.timesteps,
                          .diffusion = g->diffusion,
                          .batch = g->restored ? lw_restored_crops(g->restored) : 64,
                          .conditioned = g->restored != NULL,
@@ -146,15 +146,14 @@ static int open_sampler(lw_generator *g, lw_sampler **out)
 /* The schedule that a folder with this config.json would have (lw_diffusion_find). */
 static int choose_diffusion(lw_generator *g)
 {
-    bool usual = g->prediction == LW_PREDICT_EPSILON && !g->p.pictures->clip.condition &&
-                 !g->p.latents;
+    bool usual = g->noise.prediction == LW_PREDICT_EPSILON && g->noise.beta == LW_BETA_LINEAR &&
+                 !g->p.pictures->clip.condition && !g->p.latents;
     if (g->method == LW_METHOD_DRIFT || usual)
         return 0;
     g->diffusion = lw_calloc(1, sizeof *g->diffusion);
     if (!g->diffusion)
         return LW_ENOMEM;
-    LW_TRY(lw_diffusion_init(g->diffusion, g->timesteps));
-    g->diffusion->prediction = g->prediction;
+    LW_TRY(lw_diffusion_choose(g->diffusion, &g->noise));
     if (g->p.pictures->clip.condition)
         lw_diffusion_condition(g->diffusion);
     if (g->p.latents)

@@ -14,9 +14,9 @@ typedef struct lw_generator {
     lw_dit_config dit;
     lw_network network; /* the one of both that is trained, on p.store; its arch is here */
     lw_method method;
-    lw_sampler *grid;              /* made when first used */
-    int32_t grid_steps, timesteps; /* evaluations per picture of grids; of the noise schedule */
-    lw_prediction prediction;
+    lw_sampler *grid;        /* made when first used */
+    int32_t grid_steps;      /* evaluations per picture of grids */
+    lw_noise_schedule noise; /* of drift only its prediction, sample */
     lw_diffusion *diffusion; /* of grids, where it is not the usual one */
     lw_heldout *heldout;     /* NULL: nothing is measured */
     lw_restored *restored;   /* likewise, of networks with a condition */
