@@ -172,19 +172,19 @@ static int check_condition(const lw_sampler *s)
         s->net.dir);
 }
 
-static int check_alpha(const lw_sampler *s, double alpha)
+int lw_sampler_alpha_check(const lw_network *net, double alpha)
 {
-    double most = (double)s->net.alpha;
+    double most = (double)net->alpha;
     if (alpha == 0.0 || (alpha >= 1.0 && alpha <= most))
         return 0;
     return most > 0.0
                ? lw_fail(LW_EUSAGE, "--alpha %g: %s knows strengths of guidance from 1 to %g",
-                         alpha, s->net.dir ? s->net.dir : "this network", most)
+                         alpha, net->dir ? net->dir : "this network", most)
                : lw_fail(
                      LW_EUSAGE,
                      "--alpha %g: %s is told no strength of guidance; `train drift --alpha-dist` "
                      "trains one that is",
-                     alpha, s->net.dir ? s->net.dir : "this network");
+                     alpha, net->dir ? net->dir : "this network");
 }
 
 static int choose_kind(lw_sampler *s)
@@ -239,9 +239,9 @@ int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts 
     s->net = *net;
     s->o = *o;
     LW_TRY(check_condition(s));
-    LW_TRY(check_alpha(s, s->o.alpha));
+    LW_TRY(lw_sampler_alpha_check(&s->net, s->o.alpha));
     for (int64_t i = 0; i < s->o.n_alphas; i++)
-        LW_TRY(check_alpha(s, s->o.alphas[i]));
+        LW_TRY(lw_sampler_alpha_check(&s->net, s->o.alphas[i]));
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
     s->pixels = (int64_t)net->image_size * net->image_size * net->channels;

@@ -44,6 +44,9 @@ typedef struct lw_sampler_opts {
     const lw_calibration *calibration; /* with LW_NUM_S8; borrowed by lw_sampler_new */
 } lw_sampler_opts;
 
+/* LW_EUSAGE: the generator is told no strength of guidance, or not this one. 0 asks for none. */
+int lw_sampler_alpha_check(const lw_network *net, double alpha);
+
 typedef struct lw_sampler lw_sampler;
 /* net: a generator. Borrows the device and what net holds. */
 int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts *o,

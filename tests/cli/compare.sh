@@ -69,6 +69,20 @@ done
 cmp -s out.numbers again.numbers || fails 'another number of threads gives other scores'
 cmp -s out/side_by_side.png again/side_by_side.png || fails 'another number of threads gives other pictures'
 
+# strengths of guidance: rows, grids and scores of their own, of a network that knows them
+expect 2 compare --drift drift --ddpm ddpm --judge judge $few --alpha 2 --output-dir no
+err_has 'is told no strength of guidance'
+expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-per-group 8 --unconditional-per-group 2 \
+    --alpha-dist uniform --noise-shape 2x2 --latent-dim 4 --steps 1 --output-dir guided
+expect 2 compare --drift guided --ddpm ddpm --judge judge $few --alpha 2,5 --output-dir no
+err_has 'strengths of guidance from 1 to 4'
+expect 0 compare --drift guided --ddpm ddpm --judge judge $few $battery --alpha 1,2.5 --output-dir strengths
+for name in 'drift, alpha 1' 'drift, alpha 2.5'; do
+    grep -qF "\"$name\"" strengths/summary.json || fails "summary.json has no score of $name"
+    sed '/<details>/,$d' strengths/report.html | grep -qF "$name" || fails "the page has no row of $name"
+done
+grep -q 'Drift, alpha 2.5' strengths/report.html || fails 'the page has no pictures of alpha 2.5'
+
 # held-out distances that both runs logged stand over the time they were trained
 curve='Held-out distance against training time'
 grep -q "$curve" out/report.html && fails 'a curve of distances that DDPM did not log'

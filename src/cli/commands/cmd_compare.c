@@ -55,6 +55,10 @@ static const lw_option options[] = {
     {LW_OPT(lw_compare_config, n_ddpm), .name = "n-ddpm", .fallback = "0", .max = 1e6,
      .unit = "pictures", .group = "Measured",
      .help = "of DDPM, when that many take too long; 0: --num-images"},
+    {LW_OPT_LIST(lw_compare_config, alpha, n_alpha), .name = "alpha", .min = 1, .max = 1000,
+     .group = "Measured",
+     .help = "strengths of guidance that drift is also scored with, from the same noise, when it "
+             "was trained with --alpha-dist"},
     {LW_OPT(lw_compare_config, solver), .name = "sampler", .choices = "ddim|dpm-solver",
      .fallback = "ddim", .group = "Measured",
      .help = "of the DDPM, for --ddim-steps and --score-steps; dpm-solver: DPM-Solver++(2M)"},

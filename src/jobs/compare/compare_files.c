@@ -123,8 +123,10 @@ static void set_int(json_t *o, const char *key, int64_t v)
 
 static json_t *score_json(const compare_entry *e)
 {
-    static const char *const kinds[] = {"real",  "drift", "ddpm",   "other",
-                                        "other", "other", "control"};
+    static const char *const kinds[] = {
+        [COMPARE_REAL] = "real",       [COMPARE_DRIFT] = "drift",     [COMPARE_GUIDED] = "drift",
+        [COMPARE_DDPM] = "ddpm",       [COMPARE_DRIFT_FEW] = "other", [COMPARE_REAL_FEW] = "other",
+        [COMPARE_UNTRAINED] = "other", [COMPARE_CONTROL] = "control"};
     const lw_score *s = &e->score;
     json_t *o = json_object(), *bar = json_array();
     json_object_set_new(o, "name", json_string(s->name));
@@ -132,6 +134,8 @@ static json_t *score_json(const compare_entry *e)
     set_int(o, "n", s->n);
     if (e->how.evaluations)
         set_int(o, "evaluations", e->how.evaluations);
+    if (e->how.alpha > 0)
+        set_real(o, "alpha", e->how.alpha);
     if (e->kind == COMPARE_DDPM)
         json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(e->how)));
     set_real(o, "frechet", s->fd.value);

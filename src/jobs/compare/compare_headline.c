@@ -181,8 +181,8 @@ const char *lw_compare_sampler_name(lw_compare_setting how)
 
 lw_compare_setting lw_compare_usual(const comparing *w, int32_t evaluations)
 {
-    return (lw_compare_setting){evaluations,
-                                w->c->solver ? LW_SAMPLER_DPM_SOLVER : LW_SAMPLER_AUTO};
+    return (lw_compare_setting){.evaluations = evaluations,
+                                .sampler = w->c->solver ? LW_SAMPLER_DPM_SOLVER : LW_SAMPLER_AUTO};
 }
 
 /* ", ancestral"; of DDIM nothing. */

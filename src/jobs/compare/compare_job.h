@@ -12,7 +12,7 @@
 #include "train/train_config.h"
 #include "jobs/compare/compare_score.h"
 
-enum { LW_COMPARE_MAX_STEPS = 16, LW_COMPARE_MAX_STAGES = 8 };
+enum { LW_COMPARE_MAX_STEPS = 16, LW_COMPARE_MAX_STAGES = 8, LW_COMPARE_MAX_ALPHAS = 8 };
 
 /* A run that led here, for curves and times: "encoder" in runs/encoder. */
 typedef struct lw_compare_stage {
@@ -37,7 +37,10 @@ typedef struct lw_compare_config {
     int32_t on_error;            /* lw_on_error, of pictures that cannot be read */
     int64_t n_fid;               /* pictures of drift; also of DDPM unless n_ddpm */
     int64_t n_ddpm;              /* 0: n_fid */
-    int32_t solver;              /* 1: ddim_steps and score_steps are of DPM-Solver++(2M) */
+    double
+        alpha[LW_COMPARE_MAX_ALPHAS]; /* strengths of guidance that drift is scored with besides */
+    int32_t n_alpha;                  /* what it is without one: alpha 1 */
+    int32_t solver;                   /* 1: ddim_steps and score_steps are of DPM-Solver++(2M) */
     int32_t ddim_steps[LW_COMPARE_MAX_STEPS],
         n_ddim_steps; /* timed, beside what the headline names; the first is scored with n_ddpm
                          pictures */
@@ -88,6 +91,7 @@ void lw_compare_work_text(const lw_compare_work *w, lw_str *out);
 typedef struct lw_compare_setting {
     int32_t evaluations; /* of the network; drift: 1 */
     int32_t sampler;     /* of a DDPM: lw_sampler_kind; auto: DDIM */
+    double alpha;        /* of drift: strength of guidance; 0: none */
 } lw_compare_setting;
 
 /* One timed cell: a batch of pictures from noise to pixels. */

@@ -50,7 +50,8 @@ static int make_sampler(const comparing *w, const lw_source *from, lw_compare_se
 static int probe(const timing *t, const lw_source *from, int32_t sampler, double *out)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
-    LW_TRY(make_sampler(t->w, from, (lw_compare_setting){2, sampler}, t->batch, &s));
+    LW_TRY(make_sampler(t->w, from, (lw_compare_setting){.evaluations = 2, .sampler = sampler},
+                        t->batch, &s));
     LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));
     double began = lw_now();
     LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));

@@ -23,6 +23,7 @@ typedef struct compare_set {
 typedef enum compare_kind {
     COMPARE_REAL,
     COMPARE_DRIFT,
+    COMPARE_GUIDED, /* drift at another strength of guidance, from the same noise */
     COMPARE_DDPM,
     COMPARE_DRIFT_FEW, /* the first of drift's, as many as there are of DDPM's */
     COMPARE_REAL_FEW,
@@ -37,7 +38,7 @@ typedef struct compare_entry {
     lw_score score;
     lw_bar_line bar[LW_BAR_COUNT];
     int failed;
-    compare_set first; /* DDPM: as many pictures as a page shows */
+    compare_set first; /* DDPM, guided: as many pictures as a page shows */
 } compare_entry;
 
 typedef struct comparing {

@@ -18,7 +18,7 @@ static int32_t grid_scale(const comparing *w)
 
 /* ---- side by side ----------------------------------------------------------------------- */
 
-enum { BESIDE = 5 }; /* real, drift, DDPM as the page shows it */
+enum { BESIDE = 5 + LW_COMPARE_MAX_ALPHAS }; /* real, drift, guided, DDPM as the page shows it */
 
 typedef struct beside {
     lw_image grid[BESIDE];
@@ -52,6 +52,11 @@ static int fill_beside(const comparing *w, const char *ddpm, beside *b)
     LW_TRY(add_grid(w, &w->real_set, "never seen in training", b));
     snprintf(b->title[1], sizeof b->title[1], "Drift, 1 evaluation each");
     LW_TRY(add_grid(w, &w->drift_set, "the first of the seed, none picked", b));
+    for (int i = 0; i < w->n_entries; i++)
+        if (w->entry[i].kind == COMPARE_GUIDED) {
+            snprintf(b->title[b->n], sizeof b->title[0], "Drift, alpha %g", w->entry[i].how.alpha);
+            LW_TRY(add_grid(w, &w->entry[i].first, "the same noise, guided", b));
+        }
     for (int i = 0; i < shown.n; i++) {
         const compare_entry *e = shown.entry[i];
         snprintf(b->title[b->n], sizeof b->title[0], "%.60s, %d evaluation%s", shown.as[i],

@@ -46,7 +46,10 @@ static int settings_of(const comparing *w, setting out[SETTINGS_MAX])
     for (int i = 0; i < c->n_score_steps; i++)
         add_setting(c, lw_compare_usual(w, c->score_steps[i]), out, &n);
     for (int i = 0; i < c->n_ancestral_steps; i++)
-        add_setting(c, (lw_compare_setting){c->ancestral_steps[i], LW_SAMPLER_ANCESTRAL}, out, &n);
+        add_setting(c,
+                    (lw_compare_setting){.evaluations = c->ancestral_steps[i],
+                                         .sampler = LW_SAMPLER_ANCESTRAL},
+                    out, &n);
     return n;
 }
 
@@ -59,7 +62,8 @@ static int64_t total_units(const comparing *w)
     for (int i = 0; i < n; i++) /* a size of its own is scored of drift and of real pictures, too */
         units += s[i].n * (s[i].how.evaluations + SCORE_UNITS) +
                  (i == 0 || s[i].n != s[i - 1].n ? 2 * SCORE_UNITS * s[i].n : 0);
-    return units + (2 + 3 * SCORE_UNITS) * w->c->n_fid + (int64_t)LW_CONTROLS * CONTROL_UNITS +
+    return units + (2 + 3 * SCORE_UNITS) * w->c->n_fid +
+           w->c->n_alpha * (1 + SCORE_UNITS) * w->c->n_fid + (int64_t)LW_CONTROLS * CONTROL_UNITS +
            lw_compare_latency_units(w);
 }
 
@@ -106,6 +110,8 @@ static int check_pair(const comparing *w)
         return lw_fail(LW_EUSAGE, "--drift %s: is a DDPM", w->c->drift);
     if (w->ddpm->method != LW_METHOD_DDPM)
         return lw_fail(LW_EUSAGE, "--ddpm %s: is a drifting generator", w->c->ddpm);
+    for (int i = 0; i < w->c->n_alpha; i++)
+        LW_TRY(lw_sampler_alpha_check(a, w->c->alpha[i]));
     LW_TRY(lw_channels_check(w->c->drift, lw_picture_channels(a), 3));
     LW_TRY(lw_channels_check(w->c->ddpm, lw_picture_channels(b), 3));
     if (lw_picture_channels(a) == 1 || lw_picture_channels(b) == 1)
@@ -211,6 +217,7 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
                              .kind = how.sampler,
                              .steps = from->method == LW_METHOD_DDPM ? how.evaluations : 0,
                              .keep_eps = !w->c->use_clipped_model_output,
+                             .alpha = how.alpha,
                              .batch = (int32_t)batch,
                              .seed = (uint64_t)w->c->seed,
                              .weights = LW_SLAB_PARAM,
@@ -244,7 +251,8 @@ static int score(comparing *w, compare_kind kind, lw_compare_setting how, const 
     *e = (compare_entry){.kind = kind, .how = how};
     lw_compare_progress(w, 0, name);
     LW_TRY(lw_scorer_score(w->scorer, name, s->x, s->classes, n, &e->score));
-    if (kind == COMPARE_DRIFT || kind == COMPARE_DDPM || kind == COMPARE_UNTRAINED)
+    if (kind == COMPARE_DRIFT || kind == COMPARE_GUIDED || kind == COMPARE_DDPM ||
+        kind == COMPARE_UNTRAINED)
         LW_TRY(lw_compare_verdict_add(
             w, name, kind == COMPARE_UNTRAINED ? LW_VERDICT_CONTROL : LW_VERDICT_MADE, s->x,
             s->classes, n));
@@ -276,6 +284,38 @@ static int score_drift(comparing *w)
     return 0;
 }
 
+/* Keeps of s the first pictures, which the page shows. */
+static int keep_first(const comparing *w, const compare_set *s, compare_set *first)
+{
+    int64_t floats = (int64_t)w->side * w->side * 3;
+    int64_t n = LW_MIN(s->n, 8 * (int64_t)LW_MAX(w->classes, 8));
+    LW_TRY(new_set(w, n, s->classes ? w->classes : 0, first));
+    memcpy(first->x, s->x, (size_t)(n * floats) * sizeof *s->x);
+    return 0;
+}
+
+static int score_guided(comparing *w, compare_set *s, double alpha)
+{
+    const lw_compare_setting how = {.evaluations = 1, .alpha = alpha};
+    char name[64];
+    snprintf(name, sizeof name, "drift, alpha %g", alpha);
+    LW_TRY(sample(w, w->drift, w->drift->net->store, how, "sampling drift, guided", s));
+    LW_TRY(score(w, COMPARE_GUIDED, how, name, s, s->n));
+    return keep_first(w, s, &w->entry[w->n_entries - 1].first);
+}
+
+static int score_alphas(comparing *w)
+{
+    compare_set s = {0};
+    int rc = 0;
+    if (w->c->n_alpha)
+        rc = new_set(w, w->c->n_fid, w->drift->net->classes, &s);
+    for (int i = 0; rc == 0 && i < w->c->n_alpha; i++)
+        rc = score_guided(w, &s, w->c->alpha[i]);
+    clear_set(&s);
+    return rc;
+}
+
 /* Distances of different numbers of pictures do not compare: drift's first n, and n real ones. */
 static int score_sized(comparing *w, int64_t n)
 {
@@ -288,16 +328,6 @@ static int score_sized(comparing *w, int64_t n)
         snprintf(name, sizeof name, "real pictures, %lld of them", (long long)n);
         LW_TRY(score(w, COMPARE_REAL_FEW, none, name, &w->real_set, n));
     }
-    return 0;
-}
-
-/* Keeps of s the first pictures, which the page shows. */
-static int keep_first(const comparing *w, const compare_set *s, compare_set *first)
-{
-    int64_t floats = (int64_t)w->side * w->side * 3;
-    int64_t n = LW_MIN(s->n, 8 * (int64_t)LW_MAX(w->classes, 8));
-    LW_TRY(new_set(w, n, w->ddpm->net->classes, first));
-    memcpy(first->x, s->x, (size_t)(n * floats) * sizeof *s->x);
     return 0;
 }
 
@@ -424,6 +454,8 @@ static int forecast(comparing *w)
     lw_verdict_set rows[LW_VERDICT_ROWS] = {0};
     int n = settings_of(w, how), r = 0;
     rows[r++].n = w->c->n_fid;
+    for (int i = 0; i < w->c->n_alpha; i++)
+        rows[r++].n = w->c->n_fid;
     for (int i = 0; i < n; i++)
         rows[r++].n = how[i].n;
     rows[r++].n = w->c->n_fid;
@@ -445,6 +477,7 @@ static int run(comparing *w)
     lw_compare_work_of(w);
     LW_TRY(score_real(w));
     LW_TRY(score_drift(w));
+    LW_TRY(score_alphas(w));
     LW_TRY(score_ddpm(w));
     LW_TRY(score_untrained(w));
     LW_TRY(score_controls(w));

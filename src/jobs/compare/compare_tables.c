@@ -122,7 +122,9 @@ static void result_tables(const comparing *w, const lw_compare_shown *shown, lw_
     pair_of_tables t;
     char name[128];
     tables_begin(w, &t);
-    tables_row(w, &t, lw_compare_find(w, COMPARE_DRIFT), NULL);
+    for (int i = 0; i < w->n_entries; i++)
+        if (w->entry[i].kind == COMPARE_DRIFT || w->entry[i].kind == COMPARE_GUIDED)
+            tables_row(w, &t, &w->entry[i], NULL);
     for (int i = 0; i < shown->n; i++) {
         snprintf(name, sizeof name, "%s: %s", shown->as[i], shown->entry[i]->score.name + 6);
         tables_row(w, &t, shown->entry[i], name);
@@ -152,7 +154,7 @@ static void other_tables(const comparing *w, const lw_compare_shown *shown, lw_h
     for (int i = 0; i < w->n_entries; i++) {
         const compare_entry *e = &w->entry[i];
         bool seen = e->kind == COMPARE_CONTROL || e->kind == COMPARE_DRIFT ||
-                    e->kind == COMPARE_REAL;
+                    e->kind == COMPARE_GUIDED || e->kind == COMPARE_REAL;
         for (int k = 0; k < shown->n; k++)
             seen = seen || shown->entry[k] == e;
         if (!seen)
@@ -346,7 +348,7 @@ static void note_rise(const comparing *w, int32_t sampler, lw_html *page)
         least = c.y[i] < c.y[least] ? i : least;
     if (!c.n || least + 1 == c.n)
         return;
-    const lw_compare_setting how = {(int32_t)c.x[least], sampler};
+    const lw_compare_setting how = {.evaluations = (int32_t)c.x[least], .sampler = sampler};
     const lw_interval *at = &lw_compare_find_ddpm(w, how)->score.fd;
     if (c.y[c.n - 1] - c.y[least] <= at->high - at->value)
         return;
