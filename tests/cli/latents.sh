@@ -132,5 +132,22 @@ expect 0 $pixel --steps 3 --output-dir p2 --resume --threads 3
 same p1 p2
 expect 0 $pixel --steps 3 --output-dir p3 --dry-run
 out_has 'of frozen networks'
+# both: keys of latents and of decoded pictures in one step, each as it is alone
+both="$drift --feature-space both --encoder none,encoder --feature-keys 1.pix,2.pix,2.s0.mean --log-every 1"
+expect 0 $both --steps 3 --output-dir b1 --threads 1
+expect 0 $both --steps 1 --output-dir b2
+expect 0 $both --steps 3 --output-dir b2 --resume --threads 3
+same b1 b2
+expect 0 $drift --encoder none --feature-keys pix --log-every 1 --steps 1 --output-dir b3
+expect 0 $pixel --log-every 1 --steps 1 --output-dir b4
+first() { # RUN KEY
+    sed -n "1s|.*\"$2\": *\([-0-9.e]*\).*|\1|p" "$1/metrics.jsonl"
+}
+[ "$(first b1 scale/1.pix)" = "$(first b3 scale/pix)" ] || fails 'keys of latents are others beside those of pictures'
+[ "$(first b1 scale/2.s0.mean)" = "$(first b4 scale/s0.mean)" ] || fails 'keys of pictures are others beside those of latents'
+awk "BEGIN { d = $(first b3 loss) + $(first b4 loss) - $(first b1 loss); exit !(d * d < 1e-8) }" ||
+    fails 'the loss of both is not their sum'
+expect 2 $drift --feature-space both --encoder encoder --steps 1 --output-dir none
+err_has 'takes two encoders or more'
 expect 2 train drift --data synth:16 --feature-space pixel --steps 1 --output-dir none
 err_has 'only with --latents'

@@ -138,6 +138,9 @@ static void test_encoders(void **state)
     near(lab_metric("twice", "grad_norm", -1), 2 * lab_metric("a", "grad_norm", -1), 1e-4);
     run("one", "--encoder enc,other --feature-keys s1.mean,s2.loc --threads 1");
     lab_same_checkpoint("one", "ab");
+    near(loss("parts", "--encoder enc,other --feature-keys s1.mean,2.s2.loc,1.pix"),
+         loss("a1", "--encoder enc --feature-keys s1.mean,pix") + b, 1e-6);
+    assert_int_equal(keys_of("parts"), 4);
     run("made", "--encoder enc,other --feature-keys s1.mean,s2.loc --feature-cache 0");
     lab_same_checkpoint("made", "ab");
     lab_expect(0, TINY_DRIFT " --seed 3 --log-every 1 --steps 1 --output-dir half "
@@ -159,6 +162,8 @@ static void test_refusals(void **state)
                {"--encoder enc --feature-keys layer3_blk6_mean_4", "unknown feature key"},
                {"--encoder enc,", "one of them has no name"},
                {"--encoder enc,enc,enc,enc,enc", "more than 4"},
+               {"--encoder enc,other --feature-keys 1.pix,3.s1.mean", "there are 2 encoders"},
+               {"--encoder enc,other --feature-keys 1.pix", "none is for other"},
                {"--encoder enc,other --feature-keys pix", "other adds no feature key"}};
     (void)state;
     for (size_t i = 0; i < LW_COUNT(bad); i++) {

@@ -58,10 +58,12 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, feature_space), .name = "feature-space", .choices = LW_FEATURE_SPACES,
      .fallback = "latent", .group = "Drift",
      .help = "with --latents, features are those of latents, or of the pictures decoded of them: "
-             "gradients go through the decoder"},
+             "gradients go through the decoder; both: the last of --encoder A,B sees pictures, the "
+             "others latents"},
     {LW_OPT(lw_drift_config, feature_keys), .name = "feature-keys", .unit = "list",
      .group = "Drift",
-     .help = "keys or sets (col, maps, all, pixels); default col, pixels without an encoder"},
+     .help = "keys or sets (col, maps, all, pixels); default col, pixels without an encoder. Of "
+             "--encoder A,B 2.s2.loc is a key of B, s2.loc one of both"},
     {LW_OPT_LIST(lw_drift_config, temperatures, n_temperatures), .name = "feature-temperatures",
      .aliases = "temps|temperatures", .min = 1e-6, .max = 1e6, .fallback = "0.02,0.05,0.2",
      .group = "Drift", .help = "of the kernel exp(-distance / tau), in units of the mean distance"},

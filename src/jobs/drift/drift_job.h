@@ -23,9 +23,10 @@ typedef struct lw_drift_loss_config {
     double raw_weight;
 } lw_drift_loss_config;
 
-/* What features are of, where a generator makes latents: these, or the pictures decoded of them. */
-#define LW_FEATURE_SPACES "latent|pixel"
-enum { LW_SPACE_LATENT, LW_SPACE_PIXEL };
+/* What features are of, where a generator makes latents: these, the pictures decoded of them, or of
+ * both: the last of several encoders sees pictures, the others latents. */
+#define LW_FEATURE_SPACES "latent|pixel|both"
+enum { LW_SPACE_LATENT, LW_SPACE_PIXEL, LW_SPACE_BOTH };
 
 typedef struct lw_drift_config {
     lw_train_config train;

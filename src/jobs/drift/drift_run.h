@@ -109,6 +109,8 @@ int lw_drift_build_field(const drift_run *r, lw_graph *g, lw_drift_door door);
 /* Encoders and keys. */
 int lw_drift_sources_open(drift_run *r);
 void lw_drift_sources_close(drift_run *r);
+/* The first that sees pictures, in whose features these are measured; NULL: none does. */
+const char *lw_drift_sources_measured(const drift_run *r);
 /* Prepares features of real pictures, and what the job says of them; finds or makes those that are kept. */
 int lw_drift_sources_real(drift_run *r, lw_train_job *job);
 int lw_drift_sources_fill(drift_run *r);

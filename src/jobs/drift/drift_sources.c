@@ -5,6 +5,44 @@
 #include "jobs/drift/drift_loss.h"
 #include "jobs/drift/drift_run.h"
 
+/* The words of --feature-keys for source i: "2.s1.mean" is the second's, a word without a number all's. */
+static int keys_for(const char *list, int32_t i, lw_str *out)
+{
+    for (const char *at = list; *at; at += *at == ',') {
+        const size_t n = strcspn(at, ",");
+        const bool numbered = n > 2 && at[1] == '.' && at[0] >= '1' && at[0] <= '9';
+        if (numbered && at[0] - '1' == i)
+            lw_str_addf(out, "%s%.*s", out->len ? "," : "", (int)n - 2, at + 2);
+        else if (!numbered)
+            lw_str_addf(out, "%s%.*s", out->len ? "," : "", (int)n, at);
+        at += n;
+    }
+    return out->failed ? LW_ENOMEM : 0;
+}
+
+static bool has_number(const char *list, int32_t most)
+{
+    for (const char *at = list; at; at = strchr(at, ','), at += at != NULL)
+        if (*at && at[1] == '.' && *at > '0' + most && *at <= '9')
+            return true;
+    return false;
+}
+
+/* Of one source all words are meant as they are. */
+static int parse_keys(drift_run *r, lw_drift_source *s, int32_t side, int32_t channels)
+{
+    LW_CLEANUP(lw_str_clear) lw_str own = {0};
+    lw_drift_config c = r->c;
+    const int32_t i = (int32_t)(s - r->source);
+    if (r->sources > 1 && c.feature_keys) {
+        LW_TRY(keys_for(c.feature_keys, i, &own));
+        if (own.len == 0)
+            return lw_fail(LW_EUSAGE, "--feature-keys %s: none is for %s", c.feature_keys, s->spec);
+        c.feature_keys = lw_str_c(&own);
+    }
+    return lw_drift_keys(&c, s->encoder, side, channels, &s->keys);
+}
+
 /* The half of the autoencoder that gradients go through. */
 static int open_decoder(drift_run *r)
 {
@@ -13,7 +51,7 @@ static int open_decoder(drift_run *r)
     if (c->feature_space == LW_SPACE_LATENT)
         return 0;
     if (!c->pictures.latents)
-        return lw_fail(LW_EUSAGE, "--feature-space pixel: only with --latents is there another");
+        return lw_fail(LW_EUSAGE, "--feature-space: only with --latents is there another");
     LW_TRY(lw_autoencoder_open(c->pictures.latents, &coder));
     r->decoder = lw_steal(&coder.decoder);
     return 0;
@@ -64,7 +102,6 @@ static int open_source(drift_run *r, lw_drift_source *s, bool several)
     const lw_drift_config *c = &r->c;
     const lw_network *made = &r->g.network;
     char fit[64];
-    s->decoder = r->decoder;
     const int32_t side = s->decoder ? lw_picture_side(made) : made->image_size,
                   channels = s->decoder ? lw_picture_channels(made) : made->channels;
     LW_TRY(lw_encoder_open(s->spec, &s->encoder));
@@ -72,9 +109,24 @@ static int open_source(drift_run *r, lw_drift_source *s, bool several)
     if (*lw_encoder_fit_text(s->encoder, side, side, fit))
         lw_observe_say(r->g.p.obs, "for the encoder%s%s pictures are %s", several ? " " : "",
                        several ? s->spec : "", fit);
-    LW_TRY(lw_drift_keys(c, s->encoder, side, channels, &s->keys));
+    LW_TRY(parse_keys(r, s, side, channels));
     drop_known(r, s);
     return add_keys(r, s, several);
+}
+
+/* Is source i one of decoded pictures? */
+static bool sees_pictures(const drift_run *r, int32_t i)
+{
+    return r->c.feature_space == LW_SPACE_PIXEL ||
+           (r->c.feature_space == LW_SPACE_BOTH && i + 1 == r->sources);
+}
+
+const char *lw_drift_sources_measured(const drift_run *r)
+{
+    for (int32_t i = 0; i < r->sources; i++)
+        if (r->source[i].decoder || !r->c.pictures.latents)
+            return r->source[i].spec;
+    return NULL;
 }
 
 int lw_drift_sources_open(drift_run *r)
@@ -82,8 +134,17 @@ int lw_drift_sources_open(drift_run *r)
     char *spec[LW_ENCODERS_MOST] = {0};
     LW_TRY(open_decoder(r));
     LW_TRY(lw_encoder_specs(r->c.encoder ? r->c.encoder : "none", spec, &r->sources));
-    for (int32_t i = 0; i < r->sources; i++)
+    for (int32_t i = 0; i < r->sources; i++) {
         r->source[i].spec = spec[i];
+        r->source[i].decoder = sees_pictures(r, i) ? r->decoder : NULL;
+    }
+    if (r->c.feature_space == LW_SPACE_BOTH && r->sources < 2)
+        return lw_fail(LW_EUSAGE, "--feature-space both: takes two encoders or more, --encoder "
+                                  "A,B: the last sees pictures, the others latents (none: as "
+                                  "they are)");
+    if (r->c.feature_keys && r->sources > 1 && has_number(r->c.feature_keys, r->sources))
+        return lw_fail(LW_EUSAGE, "--feature-keys %s: there are %d encoders", r->c.feature_keys,
+                       (int)r->sources);
     for (int32_t i = 0; i < r->sources; i++)
         LW_TRY(open_source(r, &r->source[i], r->sources > 1));
     return 0;

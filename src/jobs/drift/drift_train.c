@@ -214,9 +214,7 @@ static int prepare(void *self, lw_train_job *job)
     const lw_drift_config *c = &r->c;
     LW_TRY(lw_picture_run_prepare(&r->g.p));
     LW_TRY(lw_drift_sources_fill(r));
-    /* held-out measures are of pictures, which an encoder of latents cannot see */
-    const bool latents = c->pictures.latents && !r->decoder;
-    return lw_generator_measure(&r->g, latents ? NULL : r->source[0].spec, &c->heldout, job);
+    return lw_generator_measure(&r->g, lw_drift_sources_measured(r), &c->heldout, job);
 }
 
 static void close_run(void *self)
