@@ -4,7 +4,7 @@
 # trains a network to restore CLIP (whatever video: reads, or a .y4m.zst) in the run directory OUT, or
 # goes on with it where it was interrupted, and compares its held-out frames with the damaged ones, the
 # best unsharp mask and the best Wiener filter. Exit code 1: it is not 1 dB better than its input, not
-# better than every filter, or does not follow its condition. LEEWAY: the program (build/leeway).
+# better than every filter, or still better when told another frame. LEEWAY: the program (build/leeway).
 set -eu
 usage() {
     sed -n '3,7s/^# //p' "$0" >&2
@@ -59,7 +59,7 @@ for name in psnr_input psnr_unsharp psnr_wiener psnr psnr_swapped; do
     printf '%-28s %7.2f dB\n' "$what" "$(value "$name")"
 done
 awk "BEGIN { exit !($(value psnr) >= $(value psnr_input) + 1 && $(value psnr) > $(value psnr_best) &&
-                    $(value psnr_swapped) < $(value psnr_input)) }" || {
+                    $(value psnr_swapped) < $(value psnr_best)) }" || {
     echo 'not better yet'
     exit 1
 }
