@@ -24,7 +24,8 @@ static void add(compare_kind kind, int evaluations, bool ancestral, int64_t n, i
 {
     compare_entry *e = &w.entry[w.n_entries++];
     *e = (compare_entry){.kind = kind,
-                         .how = {evaluations, ancestral ? LW_SAMPLER_ANCESTRAL : LW_SAMPLER_AUTO}};
+                         .how = {.evaluations = evaluations,
+                                 .sampler = ancestral ? LW_SAMPLER_ANCESTRAL : LW_SAMPLER_AUTO}};
     e->score = (lw_score){.n = n, .judged = true, .fd = {fd, 0.9 * fd, 1.1 * fd}};
     e->score.strict.accepted_count = accepted;
     e->score.strict.accepted = (double)accepted / (double)n;
@@ -138,9 +139,11 @@ static void an_ancestral_point_is_timed_itself(void **state)
     assert_int_equal(w.n_timed, 2);
     assert_true(w.timed[1].sampler == LW_SAMPLER_ANCESTRAL && w.timed[1].evaluations == 50);
     w.latency[0] =
-        (lw_latency){.method = "ddpm", .how = {50, LW_SAMPLER_AUTO}, .batch = 1, .times_drift = 47};
-    w.latency[1] = (lw_latency){
-        .method = "ddpm", .how = {50, LW_SAMPLER_ANCESTRAL}, .batch = 1, .times_drift = 58};
+        (lw_latency){.method = "ddpm", .how = {.evaluations = 50}, .batch = 1, .times_drift = 47};
+    w.latency[1] = (lw_latency){.method = "ddpm",
+                                .how = {.evaluations = 50, .sampler = LW_SAMPLER_ANCESTRAL},
+                                .batch = 1,
+                                .times_drift = 58};
     w.n_latencies = 2;
     lw_compare_headline_say(&w);
     assert_true(out.headline.best.ratio == 58);

@@ -14,7 +14,7 @@
 static lw_latency cell(const char *method, int32_t evaluations, double seconds)
 {
     return (lw_latency){.method = method,
-                        .how = {evaluations, false},
+                        .how = {.evaluations = evaluations},
                         .batch = 64,
                         .median = seconds,
                         .p95 = seconds,
