@@ -130,9 +130,14 @@ const uint8_t *lw_translator_given(const lw_translator *t)
 {
     const bool own = t->o.feed_back && t->frames > 1; /* the last one's number is frames - 1 */
     const uint8_t *apart = lw_forward_output(t->plan, "given.rgb");
-    if (!t->o.given || own)
+    if (!(t->o.given || t->o.undamaged) || own)
         return NULL;
     return apart ? apart : lw_forward_output(t->plan, "rgb");
+}
+
+void lw_translator_undamaged(lw_translator *t, const uint8_t *frame)
+{
+    memcpy(lw_forward_input(t->plan, "undamaged"), frame, lw_pixels_bytes(&t->in));
 }
 
 int32_t lw_translator_delay(const lw_translator *t)

@@ -50,6 +50,7 @@ typedef struct lw_translator_opts {
         beside_dev; /* the decoder is a plan of its own on this device, so that it may run beside the
                               network of the next frame (lw_translator_encode); borrowed. NULL: one plan */
     bool given;     /* keeps the frame as the network is given it: lw_translator_given */
+    bool undamaged; /* keeps instead what lw_translator_undamaged says of it */
     bool beside;    /* the result has the frame on its left, as the network is given it: twice as
                           wide */
     bool feed_back; /* from the second frame on (also behind a reset) the network is given its own
@@ -96,6 +97,9 @@ int lw_translator_decode(lw_translator *t, const float *latent, uint8_t *rgb);
 /* The last frame at the result's size, rgb [h][w][3], until the next run. NULL: without opts.given, or the
  * network was given its own picture instead. */
 const uint8_t *lw_translator_given(const lw_translator *t);
+/* With opts.undamaged: the next frame as it was before somebody made it worse, of the same layout. It is
+ * fitted as frames are, and no network sees it. */
+void lw_translator_undamaged(lw_translator *t, const uint8_t *frame);
 /* How many runs a frame's picture comes after the frame: the first so many give nobody's. */
 int32_t lw_translator_delay(const lw_translator *t);
 /* Former answers are forgotten: the next frame is as the first one was. Frames in flight stay: they

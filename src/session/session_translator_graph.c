@@ -67,21 +67,40 @@ static lw_val as_bytes(lw_graph *g, lw_val y, int32_t w, int32_t h)
     return lw_rgb_to_frame(g, y, (lw_attr_pixels){.form = LW_PIXELS_RGB, .w = w, .h = h});
 }
 
+static lw_val frame_input(const lw_translator *t, lw_graph *g, const char *name)
+{
+    return lw_input(g, name, lw_type_of(LW_U8, 2, 1, (int32_t)lw_pixels_bytes(&t->in)));
+}
+
+/* A frame as floats of the network's size. */
+static lw_val fitted(const lw_translator *t, lw_graph *g, lw_val frame)
+{
+    return lw_framing_in(g, &t->framing, lw_frame_to_rgb(g, frame, pixels_of(&t->in, LW_F32)));
+}
+
+/* What lw_translator_given tells of, where it is not the result. x: the frame, fitted. */
+static void keep_given(const lw_translator *t, lw_graph *g, lw_val x)
+{
+    if (t->o.undamaged)
+        x = fitted(t, g, frame_input(t, g, "undamaged"));
+    else if (!t->o.given || !(t->coder.encoder || t->net || t->o.feed_back))
+        return;
+    lw_graph_output_add(g, "given.rgb", as_bytes(g, as_result(t, g, x), t->out_w, t->out_h),
+                        LW_NOVAL);
+}
+
 int lw_translator_build(lw_translator *t, lw_graph *g)
 {
-    lw_val frame = lw_input(g, "frame", lw_type_of(LW_U8, 2, 1, (int32_t)lw_pixels_bytes(&t->in)));
-    if (!t->coder.encoder && !t->net && !t->o.feed_back && !t->o.beside &&
+    lw_val frame = frame_input(t, g, "frame");
+    if (!t->coder.encoder && !t->net && !t->o.feed_back && !t->o.beside && !t->o.undamaged &&
         lw_framing_same(&t->framing)) {
         lw_graph_output_add(g, "rgb", lw_frame_to_rgb(g, frame, pixels_of(&t->in, LW_U8)),
                             LW_NOVAL);
         return lw_graph_error(g);
     }
-    lw_val x = lw_frame_to_rgb(g, frame, pixels_of(&t->in, LW_F32)), last = LW_NOVAL;
-    x = lw_framing_in(g, &t->framing, x);
-    const lw_val given = x;
-    if (t->o.given && (t->coder.encoder || t->net || t->o.feed_back)) /* else it is "rgb" */
-        lw_graph_output_add(g, "given.rgb", as_bytes(g, as_result(t, g, given), t->out_w, t->out_h),
-                            LW_NOVAL);
+    const lw_val given = fitted(t, g, frame);
+    lw_val x = given, last = LW_NOVAL;
+    keep_given(t, g, given);
     if (t->o.feed_back)
         x = feed_back(g, x, &last);
     lw_val y = translate(t, g, x);

@@ -66,6 +66,13 @@ done
 expect 0 stream --input test:96x64 --num-frames 6 --every-frame --degrade blur:1.2,noise:9 --seed 5 --output md5
 sed -n 's/^md5 //p' "$out" >>worse
 [ "$(sort -u worse | wc -l)" -eq 2 ] || fails 'threads change noise, or seeds do not'
+# the verdict's input is the frame before it was made worse
+for how in '' '--degrade gray,noise:40'; do
+    # shellcheck disable=SC2086
+    expect 0 stream --input test:64x32 --num-frames 120 --every-frame $how --drift-metrics drift7 --json
+    sed -n '/"input_series"/,$p' drift7/metrics.json >>"input$how"
+done
+cmp 'input' 'input--degrade gray,noise:40' || fails 'the verdict takes damaged frames for its input'
 expect 2 stream --input a.y4m --degrade mud
 expect 2 stream --input a.y4m --models kl
 expect 2 stream --input a.y4m --split --drift-metrics drift9

@@ -192,13 +192,14 @@ static void test_similarity(void **state)
     lw_stream_network_close(&n);
 }
 
-/* A frame is what training makes of that row, and stands on the left of what the network makes of it. */
+/* A frame is what training makes of that row, and stands on the left of what the network makes of it; the
+ * verdict sees it as it was before. */
 static void test_worse_beside(void **state)
 {
     enum { SIDE = 64, TALL = 32, ALL = SIDE * TALL * 3 };
-    static uint8_t rgb[ALL], both[2 * ALL];
+    static uint8_t rgb[ALL], undamaged[ALL], both[2 * ALL];
     lw_stream_intake in;
-    lw_stream_network n = {0};
+    lw_stream_network n = {0}, judged = {0};
     lw_kernels k;
     lw_degradation d;
     double captured;
@@ -212,21 +213,32 @@ static void test_worse_beside(void **state)
     assert_ok(lw_stream_intake_open(&in, &c, &o, &k));
     assert_ok(lw_stream_network_open(&n, &c, &in.pixels));
     assert_true(n.w == 2 * SIDE && n.h == TALL);
+    const lw_stream_config verdict = {.drift_metrics = "here",
+                                      .degrade = c.degrade,
+                                      .threads = 1,
+                                      .network = {.model = "identity"}};
+    assert_ok(lw_stream_network_open(&judged, &verdict, &in.pixels));
     assert_ok(lw_degradation_parse(c.degrade, &d));
     for (int64_t row = 0; row < 3; row++) {
         LW_CLEANUP(lw_raster_clear) lw_raster im = {0};
         assert_ok(lw_raster_init(&im, TALL, SIDE, 3));
         lw_frame_test_draw(im.at, SIDE, TALL, row);
+        assert_ok(lw_stream_intake_next(&in, row, rgb, undamaged, &captured));
+        assert_memory_equal(undamaged, im.at, ALL);
         assert_ok(lw_degrade(&d, 3, row, &im));
-        assert_ok(lw_stream_intake_next(&in, row, rgb, &captured));
         assert_memory_equal(rgb, im.at, ALL);
         lw_stream_tag tag = {.number = row};
+        lw_translator_undamaged(judged.now.translator, undamaged);
+        assert_ok(lw_stream_network_run(&judged, rgb, &tag, both));
+        assert_memory_equal(both, rgb, ALL);
+        assert_memory_equal(lw_translator_given(judged.now.translator), undamaged, ALL);
         assert_ok(lw_stream_network_run(&n, rgb, &tag, both));
         for (int y = 0; y < TALL; y++)
             for (int half = 0; half < 2; half++)
                 assert_memory_equal(both + (2 * y + half) * SIDE * 3, rgb + y * SIDE * 3, SIDE * 3);
     }
     lw_stream_network_close(&n);
+    lw_stream_network_close(&judged);
     lw_stream_intake_close(&in);
 }
 

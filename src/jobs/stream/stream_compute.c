@@ -11,6 +11,8 @@ static int compute(stream_pipe *p, const stream_frame *from, stream_frame *to)
 {
     to->tag = from->tag;
     to->begun = to->tag.taken = lw_now();
+    if (lw_stream_undamaged(p->c))
+        lw_translator_undamaged(p->network.now.translator, from->given);
     const int rc = lw_stream_network_run(&p->network, from->bytes, &to->tag, to->bytes);
     to->computed = lw_now();
     const uint8_t *given = rc == 0 ? lw_translator_given(p->network.now.translator) : NULL;

@@ -280,7 +280,9 @@ static int save_page(const lw_stream_drift *d, const char *what, const lw_series
         h,
         "Values count from -1 to 1; those of the output are in `metrics.csv`, those of the input "
         "too in `metrics.json`. The input is what the network is given: its frames, cut and "
-        "resized; with `--feed-back` those alone that are not its own pictures.");
+        "resized, before `--degrade` made them worse; with `--feed-back` those alone that are not "
+        "its "
+        "own pictures.");
     lw_html_plots(h, svgs, meanings, LW_SERIES_NUMBERS);
     LW_TRY(add_pictures(d, h));
     file_in(d, "report.html", &path);

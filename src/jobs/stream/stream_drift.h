@@ -13,7 +13,7 @@ int lw_stream_drift_new(const char *dir, const char *beside, int32_t w, int32_t 
                         lw_stream_drift **out);
 void lw_stream_drift_free(lw_stream_drift **pp);
 /* The next frame, [h][w][3]; numbers 0, 100, 250 and 499 are kept as pictures. in: what the network was
- * given for it, or NULL where that was its own picture; of the first frame it is there. */
+ * given for it, before it was made worse, or NULL where that was its own picture; of the first frame it is there. */
 int lw_stream_drift_add(lw_stream_drift *d, const uint8_t *rgb, const uint8_t *in);
 /* metrics.csv, metrics.json, a plot for each number, report.html. `what`: input and network in a few
  * words. Nothing without frames. */

@@ -21,7 +21,9 @@ typedef struct lw_stream_intake {
 int lw_stream_intake_open(lw_stream_intake *i, const lw_stream_config *c, const lw_frame_options *o,
                           const lw_kernels *kernels);
 void lw_stream_intake_close(lw_stream_intake *i); /* accepts a zeroed struct */
-/* As lw_frame_source_next; number: of the frame, since the first one. */
-int lw_stream_intake_next(lw_stream_intake *i, int64_t number, uint8_t *bytes, double *captured);
+/* As lw_frame_source_next; number: of the frame, since the first one. undamaged: of frames that are made
+ * worse what they were before, of the same layout; NULL: not wanted. */
+int lw_stream_intake_next(lw_stream_intake *i, int64_t number, uint8_t *bytes, uint8_t *undamaged,
+                          double *captured);
 
 #endif

@@ -7,6 +7,7 @@ int lw_stream_engine_open(lw_stream_engine *e, const lw_stream_config *c,
 {
     lw_translator_opts own = *o;
     own.given = c->drift_metrics != NULL;
+    own.undamaged = lw_stream_undamaged(c);
     const int32_t all = c->threads > 0 ? c->threads : lw_core_count(),
                   beside = c->pipeline ? LW_MAX(all / 2, 1) : 0;
     LW_TRY(lw_session_device_with(LW_MAX(all - beside, 1), c->conv, &e->dev));

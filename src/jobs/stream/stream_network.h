@@ -14,6 +14,13 @@ typedef struct lw_stream_engine {
     lw_translator *translator;
 } lw_stream_engine;
 
+/* The verdict on the frames is to compare with those before --degrade: what the network is given has noise
+ * or blur of its own, and loses them by design. */
+static inline bool lw_stream_undamaged(const lw_stream_config *c)
+{
+    return c->drift_metrics && c->degrade;
+}
+
 /* A device of its own, as c says, so that any thread may have one. As lw_translator_new. */
 int lw_stream_engine_open(lw_stream_engine *e, const lw_stream_config *c,
                           const lw_translator_opts *o, const lw_pixels *in);

@@ -20,8 +20,9 @@
 /* A frame on its way: before the network as its source has it, behind it as RGB. */
 typedef struct stream_frame {
     uint8_t *bytes;
-    uint8_t
-        *given; /* behind the network: what it was given, at its picture's size, for the verdict */
+    /* For the verdict. Behind the network: what it was given, at its picture's size; before it, with
+     * --degrade: `bytes` before they were made worse. */
+    uint8_t *given;
     bool has_given;
     uint8_t *shown; /* between the network and the decoder: what came in, for the page */
     bool watched;   /* by whom looks at the page */

@@ -30,6 +30,12 @@ static int wait_until_due(stream_pipe *p)
     return 0;
 }
 
+static int take(stream_pipe *p, stream_frame *f)
+{
+    return lw_stream_intake_next(&p->intake, p->number, f->bytes,
+                                 lw_stream_undamaged(p->c) ? f->given : NULL, &f->tag.captured);
+}
+
 static int read_frame(void *arg, int buffer)
 {
     stream_pipe *p = arg;
@@ -39,10 +45,10 @@ static int read_frame(void *arg, int buffer)
     int rc = p->paced ? wait_until_due(p) : 0;
     if (rc != 0)
         return rc;
-    rc = lw_stream_intake_next(&p->intake, p->number, f->bytes, &f->tag.captured);
+    rc = take(p, f);
     if (rc == 1 && p->c->loop) {
         LW_TRY(lw_frame_source_rewind(p->intake.source));
-        rc = lw_stream_intake_next(&p->intake, p->number, f->bytes, &f->tag.captured);
+        rc = take(p, f);
     }
     if (rc != 0)
         return rc == 1 ? LW_MAILBOX_END : rc;
@@ -227,7 +233,7 @@ static int open_slots(stream_pipe *p)
     const size_t in = lw_pixels_bytes(&p->intake.pixels), rgb = lw_stream_rgb_bytes(p),
                  given = c->drift_metrics ? rgb : 0;
     for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
-        LW_TRY(open_frame(&p->before[i], in, 0, 0));
+        LW_TRY(open_frame(&p->before[i], in, lw_stream_undamaged(c) ? in : 0, 0));
         LW_TRY(open_frame(&p->behind[i], rgb, given, 0));
         if (c->pipeline)
             LW_TRY(open_frame(&p->between[i], p->network.result, given, c->serve ? in : 0));
