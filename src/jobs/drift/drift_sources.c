@@ -22,9 +22,11 @@ static int keys_for(const char *list, int32_t i, lw_str *out)
 
 static bool has_number(const char *list, int32_t most)
 {
-    for (const char *at = list; at; at = strchr(at, ','), at += at != NULL)
+    for (const char *at = list, *comma; at; at = comma ? comma + 1 : NULL) {
         if (*at && at[1] == '.' && *at > '0' + most && *at <= '9')
             return true;
+        comma = strchr(at, ',');
+    }
     return false;
 }
 
