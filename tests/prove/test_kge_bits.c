@@ -16,7 +16,8 @@ static const struct {
     {"transe", "--model transe --norm 2 --loss softplus --embedding-dim 19 --negatives 13"},
     {"rotate", "--model rotate --embedding-dim 24 --negatives 33 --grad-accum-steps 2"},
     {"complex", "--model complex --embedding-dim 17 --negatives 0 --inverse-relations "
-                "--regularization 0.01 --eval-every 4"},
+                "--regularization 0.01 --regularization-relations 0.1 --eval-every 4 "
+                "--keep-best mrr"},
     {"distmult", "--model distmult --embedding-dim 40 --loss nssa --negatives 0 --ema-decay 0.9 "
                  "--no-filter-negatives"},
 };
@@ -150,6 +151,43 @@ static void test_fusion(void **state)
     lab_expect(3, "prove eval" DRAWN " --kge graph");
 }
 
+/* The best checkpoint is that of the row with the least 1-MRR_choosing, stays when others are pruned, and has the
+ * valid_MRR of that row, which is the mean over both halves. */
+static void test_best(void **state)
+{
+#define BEST                                                                            \
+    TRAIN "--model rotate --embedding-dim 16 --negatives 32 --steps 24 --eval-every 2 " \
+          "--keep-best mrr --keep-last-k-checkpoints 1 --output-dir best"
+    LW_CLEANUP(lw_json_drop) json_t *summary = NULL;
+    double least = 2.0, mrr = -1.0;
+    int step = -1;
+    (void)state;
+    lab_expect(0, BEST);
+    for (int i = 1; i <= 12; i++) {
+        double choosing = lab_metric("best", "1-MRR_choosing", 12 - i),
+               reporting = lab_metric("best", "1-MRR_reporting", 12 - i),
+               valid = lab_metric("best", "valid_MRR", 12 - i);
+        assert_true(fabs((choosing + reporting) / 2.0 - (1.0 - valid)) < 1e-9);
+        if (choosing >= least)
+            continue;
+        least = choosing;
+        step = 2 * i;
+        mrr = valid;
+    }
+    assert_true(step < 24 &&
+                lab_last_step("best") == 24); /* such steps do not stay at their best */
+    assert_int_equal(lw_json_load("best/summary.json", &summary), 0);
+    const json_t *best = json_object_get(summary, "best");
+    assert_int_equal(json_integer_value(json_object_get(best, "step")), step);
+    assert_true(json_number_value(json_object_get(best, "choosing")) == least);
+    lab_expect(0, "prove rank graph --kge best/checkpoints/best --split valid --json");
+    assert_true(fabs(number_of("MRR") - mrr) < 1e-9);
+    lab_expect(2, TRAIN "--steps 2 --keep-best mrr --output-dir never");
+    assert_non_null(strstr(lab_err, "needs --eval-every"));
+    lab_expect(2, TRAIN "--steps 2 --model rotate --regularization-relations 1 --output-dir never");
+    assert_true(lab_one_line());
+}
+
 /* Random scores would have an MRR of about .02 among 271 entities. */
 static void test_countries(void **state)
 {
@@ -184,8 +222,9 @@ static void test_countries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_parts),   cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_fusion),  cmocka_unit_test(test_countries)};
+        cmocka_unit_test(test_threads),  cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_parts),    cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_fusion),   cmocka_unit_test(test_best),
+        cmocka_unit_test(test_countries)};
     return cmocka_run_group_tests_name("kge_bits", tests, make_graph, lab_leave);
 }

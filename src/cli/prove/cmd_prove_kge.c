@@ -38,6 +38,9 @@ static const lw_option model_options[] = {
      .fallback = "1", .group = "Loss", .help = "nssa: how much likely false answers weigh more"},
     {LW_OPT(kge_cli, c.regularization), .name = "regularization", .min = 0, .max = 1000,
      .fallback = "0", .group = "Loss", .help = "weight of N3, the cubes of a batch's rows"},
+    {LW_OPT(kge_cli, c.regularization_relations), .name = "regularization-relations", .min = -1,
+     .max = 1000, .fallback = "-1", .group = "Loss",
+     .help = "that of the relations' rows, with products; -1: the same"},
     {.name = NULL}};
 
 static const lw_option run_options[] = {
@@ -72,7 +75,11 @@ static const lw_option run_options[] = {
      .help = "interval of filtered ranks of valid queries among all entities; 0: none"},
     {LW_OPT(kge_cli, c.eval_queries), .name = "eval-queries", .resume = LW_RESUME_FREE, .min = 0,
      .max = 1e9, .fallback = "500", .unit = "queries", .group = "Run",
-     .help = "of an evaluation; 0: all"},
+     .help = "of an evaluation, evenly spaced over the file; 0: all"},
+    {LW_OPT(kge_cli, c.keep_best), .name = "keep-best", .resume = LW_RESUME_FREE,
+     .choices = LW_KGE_BEST_CHOICES, .fallback = "none", .group = "Run",
+     .help = "keep the checkpoint with the highest MRR as checkpoints/best, chosen by every second "
+             "query of the evaluations and reported of the others"},
     {.name = NULL}};
 
 static const lw_option optimiser_options[] = {

@@ -27,6 +27,11 @@ typedef enum lw_kge_loss {
 } lw_kge_loss;
 #define LW_KGE_LOSS_CHOICES "auto|nssa|softplus|crossentropy"
 
+/* The checkpoint kept as checkpoints/best: the highest MRR of every second of eval_queries; that of the
+ * others is reported. Both are logged as losses, 1-MRR_choosing and 1-MRR_reporting. */
+typedef enum lw_kge_best { LW_KGE_BEST_NONE, LW_KGE_BEST_MRR } lw_kge_best;
+#define LW_KGE_BEST_CHOICES "none|mrr"
+
 typedef struct lw_kge_train_config {
     lw_train_config train; /* batch_size: (fact, side) pairs */
     int32_t model, dim, norm;
@@ -35,10 +40,12 @@ typedef struct lw_kge_train_config {
     int32_t loss;        /* lw_kge_loss */
     int32_t negatives;   /* shared by a leaf; 0: all entities */
     bool filter_negatives;
-    double temperature;    /* adversarial */
-    double regularization; /* times N3 of the rows of a query and its answer */
-    double epochs;         /* > 0: steps */
-    int64_t eval_queries;  /* valid queries of a --eval-every, 0: all */
+    double temperature;              /* adversarial */
+    double regularization;           /* times N3 of the rows of a query and its answer */
+    double regularization_relations; /* times N3 of the query's relation; < 0: as the rows */
+    double epochs;                   /* > 0: steps */
+    int64_t eval_queries;            /* valid queries of a --eval-every, evenly spaced, 0: all */
+    int32_t keep_best;               /* lw_kge_best */
     const lw_kb *kb;
     const lw_positives *known; /* no false answers either; its valid queries are what --eval-every
                                   ranks. NULL: none */
@@ -53,7 +60,8 @@ int lw_train_kge(lw_kge_train_config c, const lw_observer *obs, lw_train_result 
 typedef struct lw_kge_step {
     int32_t batch, negatives; /* 0: candidates are all entities */
     int32_t loss;             /* not LW_KGE_AUTO */
-    float temperature, regularization;
+    float temperature;
+    float regularization[2]; /* of entities, of relations (none with distances) */
 } lw_kge_step;
 int lw_kge_build_step(lw_builder *b, const lw_kge_config *c, const lw_kge_step *s);
 

@@ -14,7 +14,7 @@ typedef struct parts {
     lw_val candidates; /* [B,M] */
     lw_val allowed;    /* [B,M]: 1 or 0 */
     lw_val far;        /* [B,M]: 0 or FAR */
-    lw_val cubes;      /* [B,1], or absent */
+    lw_val cubes;      /* [B,1], weighed, or absent */
 } parts;
 
 static lw_val flip(lw_graph *g, lw_val x)
@@ -25,7 +25,7 @@ static lw_val flip(lw_graph *g, lw_val x)
 /* With gradients of one value [B,K] whose cotangent is given. */
 static int finish(const parts *p, lw_val loss, lw_val y, lw_val cotangent)
 {
-    float share = p->s->regularization / (float)p->s->batch;
+    float share = 1.0f / (float)p->s->batch;
     loss = lw_mean(p->g, loss, LW_OVER_ALL);
     if (lw_val_ok(p->cubes)) {
         lw_val by = lw_broadcast(p->g, lw_const_f32(p->g, share), lw_val_type(p->g, p->cubes));
@@ -67,11 +67,20 @@ static int cross_entropy(const parts *p)
     return finish(p, loss, loss, by);
 }
 
-static lw_val cubes_of(lw_graph *g, const lw_kge_config *c, lw_val known, lw_val relation,
-                       lw_val answer)
+/* N3 of a batch's rows, entities and relations by weights of their own (a distance's relations are
+ * no factors). */
+static lw_val cubes_of(lw_graph *g, const lw_kge_config *c, const float weight[2], lw_val known,
+                       lw_val relation, lw_val answer)
 {
-    lw_val sum = lw_add(g, lw_kge_cubes(g, c, known), lw_kge_cubes(g, c, answer));
-    return lw_kge_is_distance(c) ? sum : lw_add(g, sum, lw_kge_cubes(g, c, relation));
+    lw_val rows = LW_NOVAL, factor = LW_NOVAL;
+    if (weight[0] > 0.0f)
+        rows = lw_scale(g, lw_add(g, lw_kge_cubes(g, c, known), lw_kge_cubes(g, c, answer)),
+                        weight[0]);
+    if (weight[1] > 0.0f && !lw_kge_is_distance(c))
+        factor = lw_scale(g, lw_kge_cubes(g, c, relation), weight[1]);
+    if (!lw_val_ok(rows) || !lw_val_ok(factor))
+        return lw_val_ok(rows) ? rows : factor;
+    return lw_add(g, rows, factor);
 }
 
 int lw_kge_build_step(lw_builder *b, const lw_kge_config *c, const lw_kge_step *s)
@@ -91,8 +100,7 @@ int lw_kge_build_step(lw_builder *b, const lw_kge_config *c, const lw_kge_step *
     p.far = lw_scale(g, lw_add_f32(g, p.allowed, -1.0f), -FAR);
     p.positive = lw_kge_score_each(g, c, q, answer);
     p.candidates = lw_kge_score_all(g, c, q, others);
-    if (s->regularization > 0.0f)
-        p.cubes = cubes_of(g, c, known, relation, answer);
+    p.cubes = cubes_of(g, c, s->regularization, known, relation, answer);
     LW_TRY(lw_graph_error(g));
     return s->loss == LW_KGE_CE ? cross_entropy(&p) : sampled_loss(&p);
 }
