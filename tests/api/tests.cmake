@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The public API linked in, then as an installed library. make_model is in tests/cli.
-add_executable(test_api ${CMAKE_SOURCE_DIR}/tests/api/test_api.c)
+add_executable(test_api ${CMAKE_SOURCE_DIR}/tests/api/test_api.c ${CMAKE_SOURCE_DIR}/tests/api/layout.c)
 target_link_libraries(test_api PRIVATE lw_api ${CMOCKA_LIBRARY})
 set(models ${CMAKE_BINARY_DIR}/api)
 add_test(NAME api_models COMMAND sh -c "rm -rf '${models}' && mkdir -p '${models}' && \
