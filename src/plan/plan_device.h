@@ -9,11 +9,12 @@ struct lw_tick;
 
 /* One task of a step, as the backend's function sees it. */
 typedef struct lw_task {
-    const void *arg;  /* the lowered op's own record (plan memory) */
-    void *const *in;  /* node inputs; NULL where absent */
-    void *const *out; /* node outputs; NULL where nobody reads one */
-    void *work;       /* workspace of this node, shared by its phases */
-    void *scratch;    /* this worker's scratch, 64-byte aligned, scratch_bytes */
+    const void *arg;   /* the lowered op's own record (plan memory) */
+    void *const *in;   /* node inputs; NULL where absent */
+    void *const *out;  /* node outputs; NULL where nobody reads one */
+    void *work;        /* workspace of this node, shared by its phases */
+    const void *table; /* lw_lowered's, where the device reads it */
+    void *scratch;     /* this worker's scratch, 64-byte aligned, scratch_bytes */
     const struct lw_tick *tick;
     int64_t index; /* 0 .. n_tasks - 1 of its phase */
     int phase;
@@ -45,6 +46,9 @@ typedef struct lw_ranks {
 typedef struct lw_lowered {
     const void *arg;
     size_t work_bytes, scratch_bytes;
+    /* numbers known from shapes alone (plan memory), which each exec puts into the device's memory */
+    const void *table;
+    size_t table_bytes;
     int n_phases;
     struct {
         lw_task_fn *fn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower: asks the device for every step's tasks, workspace and scratch. */
+/* lower: asks the device for every step's tasks, workspace, scratch and tables. */
 #include "plan/plan_pass.h"
 
 int lw_pass_lower(lw_plan *p)
@@ -14,6 +14,11 @@ int lw_pass_lower(lw_plan *p)
         if (s->low.work_bytes) {
             s->work = lw_plan_new_work(p, s->low.work_bytes, k);
             if (!s->work)
+                return LW_ENOMEM;
+        }
+        if (s->low.table_bytes) {
+            s->table = lw_plan_new_table(p, s->low.table, s->low.table_bytes);
+            if (!s->table)
                 return LW_ENOMEM;
         }
         p->scratch_bytes = LW_MAX(p->scratch_bytes, LW_ROUND_UP(s->low.scratch_bytes, 64));

@@ -82,7 +82,7 @@ typedef struct lw_plan_step {
     const lw_node *node;
     lw_lowered low;
     uint32_t in[LW_MAX_IN], out[LW_MAX_OUT]; /* slot numbers; 0 = absent */
-    uint32_t work;                           /* slot of the workspace; 0 = none */
+    uint32_t work, table;                    /* slots of these; 0 = none */
     lw_cost cost;
 } lw_plan_step;
 
@@ -135,5 +135,7 @@ lw_plan_pass lw_pass_schedule, lw_pass_place, lw_pass_lower, lw_pass_memory;
 
 /* Books a workspace of step k: its slot, 0 when memory ran out. */
 uint32_t lw_plan_new_work(lw_plan *p, size_t bytes, int k);
+/* The slot of a table, which is plan memory; 0 when memory ran out. */
+uint32_t lw_plan_new_table(lw_plan *p, const void *data, size_t bytes);
 
 #endif

@@ -300,6 +300,7 @@ static int run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick, bool
                        .in = in,
                        .out = out,
                        .work = s->work ? e->addr[s->work] : NULL,
+                       .table = s->table ? e->addr[s->table] : NULL,
                        .scratch = e->scratch,
                        .tick = tick};
     double *seconds = &e->seconds[(s - e->plan->step) * LW_MAX_PHASES];

@@ -26,6 +26,14 @@ uint32_t lw_plan_new_work(lw_plan *p, size_t bytes, int step)
     return s;
 }
 
+uint32_t lw_plan_new_table(lw_plan *p, const void *data, size_t bytes)
+{
+    uint32_t s = new_slot(p, LW_PLACE_CONST, bytes, 0);
+    if (s)
+        p->slot[s].data = data;
+    return s;
+}
+
 static int leaf_slot(lw_plan *p, const lw_node *n)
 {
     lw_type t = lw_val_type(p->graph, n->out[0]);

@@ -2,7 +2,7 @@
 # The emulating driver, a libcuda.so.1 in a folder of its own, with the GPU's kernels compiled as C.
 set(dir ${CMAKE_BINARY_DIR}/emulated_gpu)
 add_library(emulated_gpu SHARED ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_driver.c)
-foreach(family product norm ew move random drift)
+foreach(family product norm ew move rows pixels random drift)
   set(copy ${CMAKE_BINARY_DIR}/generated/emulated_${family}.c)
   file(GENERATE OUTPUT ${copy} CONTENT "#include \"backend/cuda/kernels/cuda_${family}.cu\"\n")
   target_sources(emulated_gpu PRIVATE ${copy})
@@ -14,7 +14,7 @@ target_link_libraries(emulated_gpu PRIVATE m)
 set_target_properties(emulated_gpu PROPERTIES OUTPUT_NAME cuda SUFFIX ".so.1" LIBRARY_OUTPUT_DIRECTORY ${dir})
 add_test(NAME test_cuda_ops COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(test_cuda_ops PROPERTIES LABELS cuda TIMEOUT 900
-  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_OPS_LEAST=52")
+  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_OPS_LEAST=80")
 add_test(NAME cli_cuda COMMAND sh ${CMAKE_SOURCE_DIR}/tests/cli/run_case.sh
   ${CMAKE_SOURCE_DIR}/tests/cli/cuda.sh $<TARGET_FILE:leeway> ${CMAKE_BINARY_DIR}/cli/cuda)
 set_tests_properties(cli_cuda PROPERTIES LABELS cli TIMEOUT 900 ENVIRONMENT "LW_EMULATED_GPU_DIR=${dir}")

@@ -300,6 +300,12 @@ static lw_val b_attention_shared(op_ctx *c)
     lw_val q = op_f32(c, false, -1, 1, DIMS(1, 6, 32)), kv = X(-1, 1, 1, 3, 32);
     return lw_sqr(G, lw_add(G, q, lw_attention_qkv(G, q, kv, kv, 1)));
 }
+/* Squares of 3 places in pictures of 5 x 7: cut off at the right and below. */
+static lw_val b_attention_windows(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -1, 1, DIMS(2, 35, 3 * 24));
+    return lw_attention_places(G, &x, 1, &(lw_attr_attention){.heads = 2, .window = 3, .width = 7});
+}
 static lw_val b_softmax(op_ctx *c)
 {
     return lw_softmax(G, X(-3, 3, 7, 13));
@@ -638,6 +644,7 @@ static const op_case cases[] = {
     CASE("attention_pool", b_attention_pool, 2e-5, 5e-3),
     CASE("attention_qkv", b_attention_qkv, 2e-5, 5e-3),
     CASE("attention_shared", b_attention_shared, 2e-5, 5e-3),
+    CASE("attention_windows", b_attention_windows, 2e-5, 0),
     CASE("softmax", b_softmax, 1e-5, 5e-3),
     KINKS("pairs_l1", b_pairs_l1, 1e-5, 2e-2),
     CASE("pairs_l2", b_pairs_l2, 1e-5, 5e-3),

@@ -9,7 +9,7 @@
 #include "backend/cpu/cpu.h"
 
 /* What nvcc made of kernels/cuda_<family>.cu; a word of zeros where there was none. */
-#define FAMILIES(F) F(product) F(norm) F(ew) F(move) F(random) F(drift)
+#define FAMILIES(F) F(product) F(norm) F(ew) F(move) F(rows) F(pixels) F(random) F(drift)
 #define F(family) extern const unsigned char lw_cuda_blob_##family[];
 FAMILIES(F)
 #undef F
@@ -150,10 +150,13 @@ static cuda_lower_fn *const lowerings[LW_OP_COUNT] = {
     [LW_OP_MATMUL] = lw_cuda_lower_matmul,
     [LW_OP_CONV2D] = lw_cuda_lower_conv2d,
     [LW_OP_CONV2D_DX] = lw_cuda_lower_conv2d_dx,
+    [LW_OP_DEPTHWISE] = lw_cuda_lower_depthwise,
     [LW_OP_UPCONV_WEIGHT] = lw_cuda_lower_upconv_weight,
     [LW_OP_GROUP_NORM] = lw_cuda_lower_group_norm,
     [LW_OP_ATTENTION] = lw_cuda_lower_attention,
+    [LW_OP_ROPE] = lw_cuda_lower_rope,
     [LW_OP_SOFTMAX] = lw_cuda_lower_softmax,
+    [LW_OP_CROSS_ENTROPY] = lw_cuda_lower_cross_entropy,
     [LW_OP_EW] = lw_cuda_lower_ew,
     [LW_OP_REDUCE] = lw_cuda_lower_reduce,
     [LW_OP_CONCAT] = lw_cuda_lower_concat,
@@ -164,6 +167,13 @@ static cuda_lower_fn *const lowerings[LW_OP_COUNT] = {
     [LW_OP_PATCHES] = lw_cuda_lower_patches,
     [LW_OP_POOL] = lw_cuda_lower_pool,
     [LW_OP_EMBEDDING] = lw_cuda_lower_embedding,
+    [LW_OP_EMBEDDING_BAG] = lw_cuda_lower_embedding_bag,
+    [LW_OP_PAIR_DISTANCE] = lw_cuda_lower_pair_distance,
+    [LW_OP_FEATURE_STATS] = lw_cuda_lower_feature_stats,
+    [LW_OP_RESIZE] = lw_cuda_lower_resize,
+    [LW_OP_FRAME_TO_RGB] = lw_cuda_lower_frame_to_rgb,
+    [LW_OP_RGB_TO_FRAME] = lw_cuda_lower_rgb_to_frame,
+    [LW_OP_CAST] = lw_cuda_lower_cast,
     [LW_OP_RANDOM] = lw_cuda_lower_random,
     [LW_OP_DROPOUT] = lw_cuda_lower_dropout,
     [LW_OP_AT_STEP] = lw_cuda_lower_at_step,

@@ -243,3 +243,36 @@ int lw_cuda_lower_embedding(cuda_lower *c)
     s->a.v = cuda_in(c, 0).dim[0];
     return 0;
 }
+
+typedef struct bag_step {
+    cuda_step step;
+    lw_cuda_bag a;
+} bag_step;
+
+static void bag_task(const lw_task *t)
+{
+    const bag_step *s = t->arg;
+    lw_cuda_bag a = s->a;
+    a.y = t->out[0];
+    a.table = t->in[0];
+    a.ids = t->in[1];
+    a.base = t->in[2];
+    lw_cuda_launch(s->step.d, LW_CUDA_embedding_bag,
+                   lw_cuda_blocks(LW_CUDA_embedding_bag, a.rows * a.c), 1, &a);
+}
+
+int lw_cuda_lower_embedding_bag(cuda_lower *c)
+{
+    const lw_attr_bag *at = c->n->attr;
+    LW_TRY(lw_cuda_f32(c, 1));
+    bag_step *s = lw_cuda_arg(c, sizeof *s, bag_task);
+    if (!s)
+        return LW_ENOMEM;
+    s->a = (lw_cuda_bag){.rows = cuda_out(c, 0).dim[0],
+                         .c = cuda_in(c, 0).dim[1],
+                         .v = cuda_in(c, 0).dim[0],
+                         .k = at->k,
+                         .period = at->period,
+                         .minus = at->minus};
+    return 0;
+}

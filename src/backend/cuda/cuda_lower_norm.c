@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group normalisation, attention and softmax on GPUs. */
+/* Group normalisation, attention, softmax and cross-entropy on GPUs. */
 #include "backend/cuda/cuda_private.h"
 
 #include <math.h>
@@ -59,8 +59,9 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
 typedef struct attention_step {
     cuda_step step;
     lw_cuda_attention a;
-    int64_t batch;
-    int n; /* operands: the last holds all that follows its own, side by side */
+    int64_t rooms; /* a sample or a window's, each */
+    int32_t most;  /* queries of the largest */
+    int n;         /* operands: the last holds all that follows its own, side by side */
     int32_t channels;
 } attention_step;
 
@@ -78,8 +79,8 @@ static void attention_task(const lw_task *t)
     a.v = part[2];
     a.o = t->out[0];
     a.lse = t->out[1];
-    lw_cuda_launch(s->step.d, LW_CUDA_attention, LW_CEIL_DIV(a.tq, LW_CUDA_QUERIES),
-                   s->batch * a.heads, &a);
+    lw_cuda_launch(s->step.d, LW_CUDA_attention, s->rooms * a.heads,
+                   LW_CEIL_DIV(s->most, LW_CUDA_QUERIES), &a);
 }
 
 int lw_cuda_lower_attention(cuda_lower *c)
@@ -87,19 +88,18 @@ int lw_cuda_lower_attention(cuda_lower *c)
     const lw_attr_attention *at = c->n->attr;
     lw_type o = cuda_out(c, 0);
     LW_TRY(lw_cuda_f32(c, -1));
-    if (at->window)
-        return lw_cuda_lacks(c, " over windows");
     if (o.dim[2] / at->heads > LW_CUDA_HEAD)
         return lw_cuda_lacks(c, " with heads of more than 512 channels");
-    if ((int64_t)o.dim[0] * at->heads > 65535)
-        return lw_cuda_lacks(c, " of more than 65,535 heads");
+    if (o.dim[1] > 65535 * LW_CUDA_QUERIES)
+        return lw_cuda_lacks(c, " of more than 1,048,560 tokens");
     attention_step *s = lw_cuda_arg(c, sizeof *s, attention_task);
     if (!s)
         return LW_ENOMEM;
     lw_cuda_attention *a = &s->a;
     int32_t *pitch[3] = {&a->q_pitch, &a->k_pitch, &a->v_pitch};
     int64_t *sample[3] = {&a->q_sample, &a->k_sample, &a->v_sample};
-    s->batch = o.dim[0];
+    s->rooms = o.dim[0];
+    s->most = o.dim[1];
     s->n = c->n->n_in;
     s->channels = o.dim[2];
     for (int i = 0; i < 3; i++) {
@@ -112,6 +112,13 @@ int lw_cuda_lower_attention(cuda_lower *c)
     a->heads = at->heads;
     a->hd = o.dim[2] / at->heads;
     a->scale = (float)(1.0 / sqrt((double)a->hd));
+    if (at->window) {
+        a->window = at->window;
+        a->width = at->width;
+        a->height = o.dim[1] / at->width;
+        s->most = LW_MIN(a->window, a->width) * LW_MIN(a->window, a->height);
+        s->rooms *= (int64_t)LW_CEIL_DIV(a->width, a->window) * LW_CEIL_DIV(a->height, a->window);
+    }
     return 0;
 }
 
@@ -136,6 +143,36 @@ int lw_cuda_lower_softmax(cuda_lower *c)
 {
     LW_TRY(lw_cuda_f32(c, -1));
     softmax_step *s = lw_cuda_arg(c, sizeof *s, softmax_task);
+    if (!s)
+        return LW_ENOMEM;
+    s->a.n = lw_type_last(cuda_in(c, 0));
+    s->rows = lw_type_count(cuda_in(c, 0)) / s->a.n;
+    return 0;
+}
+
+/* ---- cross-entropy --------------------------------------------------------------------------- */
+
+typedef struct cross_entropy_step {
+    cuda_step step;
+    lw_cuda_cross_entropy a;
+    int64_t rows;
+} cross_entropy_step;
+
+static void cross_entropy_task(const lw_task *t)
+{
+    const cross_entropy_step *s = t->arg;
+    lw_cuda_cross_entropy a = s->a;
+    a.loss = t->out[0];
+    a.lse = t->out[1];
+    a.x = t->in[0];
+    a.label = t->in[1];
+    lw_cuda_launch(s->step.d, LW_CUDA_cross_entropy, s->rows, 1, &a);
+}
+
+int lw_cuda_lower_cross_entropy(cuda_lower *c)
+{
+    LW_TRY(lw_cuda_f32(c, 1));
+    cross_entropy_step *s = lw_cuda_arg(c, sizeof *s, cross_entropy_task);
     if (!s)
         return LW_ENOMEM;
     s->a.n = lw_type_last(cuda_in(c, 0));

@@ -29,8 +29,11 @@ static void product_task(const lw_task *t)
         a.step = t->tick->step;
         a.ids = t->in[5];
     }
-    lw_cuda_launch(s->step.d, s->kernel, LW_CEIL_DIV(a.m, LW_CUDA_TILE),
-                   LW_CEIL_DIV(a.n, LW_CUDA_TILE), &a);
+    if (s->kernel == LW_CUDA_depthwise)
+        lw_cuda_launch(s->step.d, s->kernel, lw_cuda_blocks(s->kernel, a.m * a.n), 1, &a);
+    else
+        lw_cuda_launch(s->step.d, s->kernel, LW_CEIL_DIV(a.m, LW_CUDA_TILE),
+                       LW_CEIL_DIV(a.n, LW_CUDA_TILE), &a);
 }
 
 int lw_cuda_lower_matmul(cuda_lower *c)
@@ -99,6 +102,18 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
     s->bias = 2;
     s->residual = 3;
     s->image_bias = 5;
+    return 0;
+}
+
+int lw_cuda_lower_depthwise(cuda_lower *c)
+{
+    LW_TRY(lw_cuda_f32(c, -1));
+    product_step *s = conv_step(c);
+    if (!s)
+        return LW_ENOMEM;
+    s->kernel = LW_CUDA_depthwise;
+    s->bias = 2;
+    s->residual = 3;
     return 0;
 }
 

@@ -15,7 +15,7 @@ typedef enum lw_cuda_kernel {
     LW_CUDA_KERNELS
 } lw_cuda_kernel;
 
-enum { LW_CUDA_FAMILIES = 6 };
+enum { LW_CUDA_FAMILIES = 8 };
 
 typedef struct cuda {
     lw_device dev;   /* first: what lw_device.self points to is both */
@@ -49,7 +49,10 @@ cuda_lower_fn lw_cuda_lower_matmul, lw_cuda_lower_conv2d, lw_cuda_lower_conv2d_d
     lw_cuda_lower_slice, lw_cuda_lower_pad, lw_cuda_lower_subsample, lw_cuda_lower_upsample,
     lw_cuda_lower_patches, lw_cuda_lower_pool, lw_cuda_lower_embedding, lw_cuda_lower_random,
     lw_cuda_lower_dropout, lw_cuda_lower_at_step, lw_cuda_lower_reverse_step,
-    lw_cuda_lower_drift_field;
+    lw_cuda_lower_drift_field, lw_cuda_lower_depthwise, lw_cuda_lower_cross_entropy,
+    lw_cuda_lower_embedding_bag, lw_cuda_lower_rope, lw_cuda_lower_pair_distance,
+    lw_cuda_lower_feature_stats, lw_cuda_lower_resize, lw_cuda_lower_frame_to_rgb,
+    lw_cuda_lower_rgb_to_frame, lw_cuda_lower_cast;
 
 /* Starts a kernel; args: the struct that cuda_kernels.def names. Failures are kept and told by the
  * device's next run. */

@@ -55,6 +55,8 @@ typedef struct lw_cuda_attention {
     int32_t q_pitch, k_pitch, v_pitch;
     int32_t tq, tk, heads, hd;
     float scale;
+    /* > 0: tokens are places of pictures `width` x `height`, attended in squares of this side */
+    int32_t window, width, height;
 } lw_cuda_attention;
 
 typedef struct lw_cuda_softmax {
@@ -62,6 +64,13 @@ typedef struct lw_cuda_softmax {
     const float *x;
     int64_t n;
 } lw_cuda_softmax;
+
+typedef struct lw_cuda_cross_entropy {
+    float *loss, *lse;
+    const float *x;
+    const int32_t *label;
+    int64_t n;
+} lw_cuda_cross_entropy;
 
 /* ---- elementwise and reductions --------------------------------------------------------------- */
 
@@ -126,6 +135,73 @@ typedef struct lw_cuda_embedding {
     const int32_t *ids;
     int64_t rows, c, v;
 } lw_cuda_embedding;
+
+typedef struct lw_cuda_bag {
+    float *y;
+    const float *base, *table;
+    const int32_t *ids;
+    int64_t rows, c, v;
+    int32_t k, period;
+    uint32_t minus;
+    int32_t hole;
+} lw_cuda_bag;
+
+/* rows of c channels in pieces of d; a token's row of the table has `pieces` of them */
+typedef struct lw_cuda_rope {
+    float *y;
+    const float *x, *table;
+    int64_t rows, tokens;
+    int32_t c, d, pieces;
+    float sign;
+} lw_cuda_rope;
+
+/* distances of rows of x [m][c] to rows of y [n][c] */
+typedef struct lw_cuda_pairs {
+    float *d;
+    const float *x, *y;
+    int64_t m, n;
+    int32_t c, distance;
+} lw_cuda_pairs;
+
+/* mean and std of patches of ph x pw pixels, [b][h / ph][w / pw][c] of them */
+typedef struct lw_cuda_stats {
+    float *mean, *std;
+    const float *x;
+    int64_t n;
+    int32_t h, w, c, ph, pw, hole;
+} lw_cuda_stats;
+
+/* ---- pixels ------------------------------------------------------------------------------------ */
+
+/* y [outer][o][inner] = sum over j < count[o] of weight[o][j] x[outer][start[o] + j][inner] */
+typedef struct lw_cuda_resize {
+    float *y;
+    const float *x, *weight;
+    const int32_t *start, *count;
+    int64_t outer, inner;
+    int32_t from, to, taps, hole;
+} lw_cuda_resize;
+
+/* lw_pixels; frames of `bytes` */
+typedef struct lw_cuda_frames {
+    void *rgb;
+    uint8_t *frame;
+    int64_t n, bytes, w, h;
+    int32_t form, narrow; /* narrow: rgb are bytes */
+    int32_t lines, black, gray;
+    int32_t yy, rv, gu, gv, bu;
+    int32_t y_of[3], u_of[3], v_of[3];
+} lw_cuda_frames;
+
+/* f32 to bf16, bf16 to f32, f32 to u8 */
+enum { LW_CUDA_TO_BF16, LW_CUDA_TO_F32, LW_CUDA_TO_U8 };
+typedef struct lw_cuda_cast {
+    void *y;
+    const void *x;
+    const float *quant;
+    int64_t n;
+    int32_t kind, hole;
+} lw_cuda_cast;
 
 /* ---- random and sampling ----------------------------------------------------------------------- */
 

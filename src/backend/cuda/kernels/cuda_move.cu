@@ -63,3 +63,18 @@ LW_KERNEL(embedding, lw_cuda_embedding, 256)
         a.y[e] = id >= 0 && id < a.v ? a.table[id * a.c + e % a.c] : 0.0f;
     }
 }
+
+/* Id 0, the pad, and ids outside the table add nothing; y may be base. */
+LW_KERNEL(embedding_bag, lw_cuda_bag, 256)
+{
+    LW_EACH(e, a.rows * a.c)
+    {
+        const int32_t *ids = a.ids + e / a.c * a.k;
+        double sum = a.base ? (double)a.base[e] : 0.0;
+        for (int32_t j = 0; j < a.k; j++) {
+            double v = ids[j] > 0 && ids[j] < a.v ? (double)a.table[ids[j] * a.c + e % a.c] : 0.0;
+            sum += a.minus >> j % a.period & 1u ? -v : v;
+        }
+        a.y[e] = (float)sum;
+    }
+}

@@ -41,38 +41,70 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
     }
 }
 
+/* Which places a block attends: token i of them is place attention_place(.., i). */
+typedef struct attention_room {
+    int64_t sample, head, first;
+    int32_t columns, queries, keys;
+} attention_room;
+
+LW_ON_DEVICE attention_room attention_room_of(const lw_cuda_attention *a)
+{
+    attention_room r = {LW_BX / a->heads, LW_BX % a->heads, 0, 0, a->tq, a->tk};
+    if (a->window) {
+        int32_t across = (a->width + a->window - 1) / a->window;
+        int32_t down = (a->height + a->window - 1) / a->window;
+        int32_t x = (int32_t)(r.sample % across) * a->window;
+        int32_t y = (int32_t)(r.sample / across % down) * a->window;
+        r.sample /= (int64_t)across * down;
+        r.first = (int64_t)y * a->width + x;
+        r.columns = a->width - x < a->window ? a->width - x : a->window;
+        r.queries = r.keys = r.columns * (a->height - y < a->window ? a->height - y : a->window);
+    }
+    return r;
+}
+
+LW_ON_DEVICE int64_t attention_place(const lw_cuda_attention *a, const attention_room *r, int32_t i)
+{
+    return a->window ? r->first + (int64_t)(i / r->columns) * a->width + i % r->columns : i;
+}
+
 /*
- * A block for 16 queries (x) of a head of a sample (y); keys come 16 at a time through shared
- * memory, their values behind them. Thread (r, j) scores key j for query r and gathers channels j,
- * j + 16, .. of it.
+ * A block for 16 queries (y) of a head of a sample or window (x); keys come 16 at a time through
+ * shared memory, their values behind them. Thread (r, j) scores key j for query r and gathers
+ * channels j, j + 16, .. of it.
  */
 LW_KERNEL(attention, lw_cuda_attention, 256)
 {
     LW_SHARED float near[LW_CUDA_KEYS * (LW_CUDA_HEAD + 1)];
     LW_SHARED float score[LW_CUDA_QUERIES][LW_CUDA_KEYS + 1];
     const int pitch = LW_CUDA_HEAD + 1;
+    attention_room room = attention_room_of(&a);
     int r = LW_TID / 16, lane = LW_TID % 16;
-    int64_t b = LW_BY / a.heads, head = LW_BY % a.heads, i = LW_BX * LW_CUDA_QUERIES + r;
-    const float *q = a.q + b * a.q_sample + i * a.q_pitch + head * a.hd;
+    int32_t i = (int32_t)LW_BY * LW_CUDA_QUERIES + r;
+    bool asks = i < room.queries;
+    int64_t place = asks ? attention_place(&a, &room, i) : 0, channel = room.head * a.hd;
+    const float *q = a.q + room.sample * a.q_sample + place * a.q_pitch + channel;
+    const float *k = a.k + room.sample * a.k_sample + channel;
+    const float *v = a.v + room.sample * a.v_sample + channel;
     float top = -INFINITY, total = 0.0f, sum[LW_CUDA_HEAD / 16];
     LW_UNROLL
     for (int c = 0; c < LW_CUDA_HEAD / 16; c++)
         sum[c] = 0.0f;
-    for (int32_t j0 = 0; j0 < a.tk; j0 += LW_CUDA_KEYS) {
-        int32_t keys = a.tk - j0 < LW_CUDA_KEYS ? a.tk - j0 : LW_CUDA_KEYS;
+    for (int32_t j0 = 0; j0 < room.keys; j0 += LW_CUDA_KEYS) {
+        int32_t keys = room.keys - j0 < LW_CUDA_KEYS ? room.keys - j0 : LW_CUDA_KEYS;
         for (int e = LW_TID; e < keys * a.hd; e += 256)
             near[e / a.hd * pitch + e % a.hd] =
-                a.k[b * a.k_sample + (int64_t)(j0 + e / a.hd) * a.k_pitch + head * a.hd + e % a.hd];
+                k[attention_place(&a, &room, j0 + e / a.hd) * a.k_pitch + e % a.hd];
         LW_SYNC();
         float s = 0.0f;
-        if (i < a.tq && lane < keys)
+        if (asks && lane < keys)
             for (int c = 0; c < a.hd; c++)
                 s = fmaf(q[c], near[lane * pitch + c], s);
         score[r][lane] = lane < keys ? s * a.scale : -INFINITY;
         LW_SYNC();
         for (int e = LW_TID; e < keys * a.hd; e += 256)
             near[e / a.hd * pitch + e % a.hd] =
-                a.v[b * a.v_sample + (int64_t)(j0 + e / a.hd) * a.v_pitch + head * a.hd + e % a.hd];
+                v[attention_place(&a, &room, j0 + e / a.hd) * a.v_pitch + e % a.hd];
         LW_SYNC();
         float up = top;
         for (int j = 0; j < keys; j++)
@@ -93,15 +125,27 @@ LW_KERNEL(attention, lw_cuda_attention, 256)
         top = up;
         LW_SYNC();
     }
-    if (i >= a.tq)
+    if (!asks)
         return;
-    float *o = a.o + (b * a.tq + i) * a.heads * a.hd + head * a.hd;
+    float *o = a.o + (room.sample * a.tq + place) * a.heads * a.hd + channel;
     LW_UNROLL
     for (int c = 0; c < LW_CUDA_HEAD / 16; c++)
         if (c * 16 + lane < a.hd)
             o[c * 16 + lane] = sum[c] / total;
     if (a.lse && lane == 0)
-        a.lse[(b * a.heads + head) * a.tq + i] = top + logf(total);
+        a.lse[(room.sample * a.heads + room.head) * a.tq + place] = top + logf(total);
+}
+
+/* The log of a row's sum of exponentials, by its block. */
+LW_ON_DEVICE double row_lse(double *room, const float *x, int64_t n)
+{
+    double top = -INFINITY, sum = 0.0;
+    for (int64_t i = LW_TID; i < n; i += 256)
+        top = fmax(top, (double)x[i]);
+    top = lw_block_max(room, top);
+    for (int64_t i = LW_TID; i < n; i += 256)
+        sum += exp((double)x[i] - top);
+    return top + log(lw_block_sum(room, sum));
 }
 
 /* A block for each row. */
@@ -109,13 +153,24 @@ LW_KERNEL(softmax, lw_cuda_softmax, 256)
 {
     LW_SHARED double room[256];
     const float *x = a.x + LW_BX * a.n;
-    double top = -INFINITY, sum = 0.0;
-    for (int64_t i = LW_TID; i < a.n; i += 256)
-        top = fmax(top, (double)x[i]);
-    top = lw_block_max(room, top);
-    for (int64_t i = LW_TID; i < a.n; i += 256)
-        sum += exp((double)x[i] - top);
-    double lse = top + log(lw_block_sum(room, sum));
+    double lse = row_lse(room, x, a.n);
     for (int64_t i = LW_TID; i < a.n; i += 256)
         a.y[LW_BX * a.n + i] = (float)exp((double)x[i] - lse);
+}
+
+/* A negative label: the row is skipped. One behind the row has no loss that is a number. */
+LW_KERNEL(cross_entropy, lw_cuda_cross_entropy, 256)
+{
+    LW_SHARED double room[256];
+    const float *x = a.x + LW_BX * a.n;
+    double lse = row_lse(room, x, a.n);
+    int32_t label = a.label[LW_BX];
+    if (LW_TID != 0)
+        return;
+    if (a.loss)
+        a.loss[LW_BX] = label < 0      ? 0.0f
+                        : label >= a.n ? NAN
+                                       : (float)(lse - (double)x[label]);
+    if (a.lse)
+        a.lse[LW_BX] = (float)lse;
 }

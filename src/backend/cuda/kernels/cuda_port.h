@@ -65,6 +65,15 @@ LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
 }
 #endif
 
+/* base/bf16.h: to the nearest, even of two; NaN stays one. */
+LW_ON_DEVICE uint16_t lw_bf16_bits(float x)
+{
+    uint32_t u = lw_float_to_bits(x);
+    if ((u & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)((u >> 16) | 0x40u);
+    return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+
 /* Every element once, whatever the number of blocks. */
 #define LW_EACH(i, n) \
     for (int64_t i = LW_BX * LW_THREADS + LW_TID; i < (n); i += LW_BLOCKS * LW_THREADS)

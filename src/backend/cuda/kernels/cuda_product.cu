@@ -126,6 +126,25 @@ LW_KERNEL(conv2d_dx, lw_cuda_product, 256)
     product_tile(&a, PRODUCT_CONV_DX, left, right);
 }
 
+/* A thread for each sum of a channel's own filter, w [c][kh][kw]. */
+LW_KERNEL(depthwise, lw_cuda_product, 256)
+{
+    LW_EACH(e, a.m * a.n)
+    {
+        int64_t row = e / a.n, b = row / ((int64_t)a.oh * a.ow);
+        int32_t c = (int32_t)(e % a.n), taps = a.kh * a.kw;
+        int32_t y0 = (int32_t)(row / a.ow % a.oh) * a.stride - a.pad_t;
+        int32_t x0 = (int32_t)(row % a.ow) * a.stride - a.pad_l;
+        float sum = 0.0f;
+        for (int32_t t = 0; t < taps; t++) {
+            int32_t i = y0 + t / a.kw, j = x0 + t % a.kw;
+            if (i >= 0 && j >= 0 && i < a.h && j < a.width)
+                sum = fmaf(a.x[((b * a.h + i) * a.width + j) * a.n + c], a.w[c * taps + t], sum);
+        }
+        product_finish(&a, PRODUCT_CONV, row, c, sum);
+    }
+}
+
 /* (w0, w1, w2) to (w2, w1 + w2, w0 + w1, w0): one of the four, of numbers `step` apart. */
 LW_ON_DEVICE float upconv_spread(const float *w, int64_t step, int which)
 {
