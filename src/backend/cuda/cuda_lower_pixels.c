@@ -88,7 +88,8 @@ static int lower_passes(cuda_lower *c, const lw_resample_axis *down, const lw_re
 {
     lw_type x = cuda_in(c, 0), y = cuda_out(c, 0);
     const lw_resample_axis *axis[2] = {0};
-    resize_step *s = lw_cuda_arg(c, sizeof *s, down->copy && across->copy ? copy_task : resize_task);
+    resize_step *s = lw_cuda_arg(c, sizeof *s,
+                                 down->copy && across->copy ? copy_task : resize_task);
     if (!s)
         return LW_ENOMEM;
     if (down->copy && across->copy) {
@@ -110,8 +111,8 @@ static int lower_passes(cuda_lower *c, const lw_resample_axis *down, const lw_re
                                              .to = y.dim[2]};
     }
     if (s->n == 2)
-        c->out->work_bytes =
-            sizeof(float) * (size_t)(s->pass[0].a.outer * y.dim[1] * s->pass[0].a.inner);
+        c->out->work_bytes = sizeof(float) *
+                             (size_t)(s->pass[0].a.outer * y.dim[1] * s->pass[0].a.inner);
     return make_table(c, s, axis);
 }
 

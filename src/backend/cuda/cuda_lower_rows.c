@@ -14,7 +14,8 @@ static void rope_task(const lw_task *t)
     a.y = t->out[0];
     a.x = t->in[0];
     a.table = t->in[1];
-    lw_cuda_launch(s->step.d, LW_CUDA_rope, lw_cuda_blocks(LW_CUDA_rope, a.rows * (a.c / 2)), 1, &a);
+    lw_cuda_launch(s->step.d, LW_CUDA_rope, lw_cuda_blocks(LW_CUDA_rope, a.rows * (a.c / 2)), 1,
+                   &a);
 }
 
 int lw_cuda_lower_rope(cuda_lower *c)
