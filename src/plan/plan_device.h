@@ -77,7 +77,7 @@ typedef struct lw_update {
     int64_t t;         /* number of this update: 1, 2, ... */
     double grad_scale; /* every gradient is multiplied by it first: 1 / number of summed leaves */
     double max_norm;   /* clip to this global norm (after grad_scale); <= 0: no clipping */
-    double ema_decay;
+    double ema_decay;  /* 0: EMA becomes a copy of PARAM, to the bit */
 } lw_update;
 
 typedef struct lw_device {

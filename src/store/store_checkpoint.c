@@ -69,15 +69,28 @@ static int write_files(const char *dir, const json_t *files)
     return 0;
 }
 
+static int write_ema(const char *dir, const lw_store *s, const lw_checkpoint *c)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_TRY(lw_mkdir_own(lw_path_join(&path, dir, "ema")));
+    LW_TRY(write_model(lw_str_c(&path), s, LW_SLAB_EMA, c->config, c->weights));
+    LW_TRY(write_files(lw_str_c(&path), c->files));
+    return lw_fsync_path(lw_str_c(&path));
+}
+
+static bool ema_is_model(const lw_store *s)
+{
+    return memcmp(lw_store_host(s, LW_SLAB_EMA), lw_store_host(s, LW_SLAB_PARAM),
+                  sizeof(float) * (size_t)s->floats) == 0;
+}
+
 static int write_all(const char *dir, const lw_store *s, const lw_checkpoint *c)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_TRY(write_model(dir, s, LW_SLAB_PARAM, c->config, c->weights));
     LW_TRY(write_files(dir, c->files));
-    LW_TRY(lw_mkdir_own(lw_path_join(&path, dir, "ema")));
-    LW_TRY(write_model(lw_str_c(&path), s, LW_SLAB_EMA, c->config, c->weights));
-    LW_TRY(write_files(lw_str_c(&path), c->files));
-    LW_TRY(lw_fsync_path(lw_str_c(&path)));
+    if (c->averaged || !ema_is_model(s))
+        LW_TRY(write_ema(dir, s, c));
     LW_TRY(save_optimizer(lw_path_join(&path, dir, "optimizer.safetensors"), s));
     return save_state(lw_path_join(&path, dir, "state.json"), s, c);
 }

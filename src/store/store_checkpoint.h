@@ -3,7 +3,7 @@
  * Checkpoints: RUN/checkpoints/step_0010000/{config.json, WEIGHTS, ema/{config.json, WEIGHTS},
  * optimizer.safetensors, state.json} and RUN/checkpoints/last -> step_0010000. WEIGHTS is
  * diffusion_pytorch_model.safetensors unless said otherwise; beside config.json may be files that
- * other programs look for.
+ * other programs look for. Without an average there is no ema/: it would be WEIGHTS again.
  *
  * A step directory is written under a temporary name, every file and directory fsynced, then
  * renamed, then `last` is replaced: at any moment `last` names a whole checkpoint or does not
@@ -32,6 +32,7 @@ typedef struct lw_checkpoint {
     json_t *extra;   /* any object under "extra" of state.json, or NULL; as config */
     json_t *state;   /* load: the whole state.json, owned */
     const char *weights; /* file name of the weights; NULL: LW_WEIGHTS_DIFFUSERS */
+    bool averaged;       /* save: ema/ is wanted, also where it still equals the weights */
     const json_t *files; /* save: {name: content} of JSON files beside config.json; NULL: none */
 } lw_checkpoint;
 

@@ -102,11 +102,13 @@ static int read_slabs(const char *dir, lw_store *s)
     LW_CLEANUP(lw_st_close) lw_st_file *optimizer = NULL;
     LW_TRY(lw_model_weights_find(dir, &path));
     LW_TRY(lw_st_open(lw_str_c(&path), &weights));
-    LW_TRY(lw_model_weights_find(lw_path_join(&ema, dir, "ema"), &path));
-    LW_TRY(lw_st_open(lw_str_c(&path), &averaged));
+    if (lw_path_exists(lw_path_join(&ema, dir, "ema"))) {
+        LW_TRY(lw_model_weights_find(lw_str_c(&ema), &path));
+        LW_TRY(lw_st_open(lw_str_c(&path), &averaged));
+    }
     LW_TRY(lw_st_open(lw_path_join(&path, dir, "optimizer.safetensors"), &optimizer));
     LW_TRY(lw_store_read_slab(s, LW_SLAB_PARAM, weights, "", NULL));
-    LW_TRY(lw_store_read_slab(s, LW_SLAB_EMA, averaged, "", NULL));
+    LW_TRY(lw_store_read_slab(s, LW_SLAB_EMA, averaged ? averaged : weights, "", NULL));
     LW_TRY(lw_store_read_slab(s, LW_SLAB_M, optimizer, "m.", NULL));
     return lw_store_read_slab(s, LW_SLAB_V, optimizer, "v.", NULL);
 }

@@ -111,6 +111,7 @@ int lw_loop_save(lw_training *l, int64_t step)
                        .config = l->job.model,
                        .extra = extra,
                        .weights = l->job.weights,
+                       .averaged = c->ema_decay > 0.0,
                        .files = l->job.files};
     int rc = lw_checkpoint_save(l->dir.path, l->job.store, &s);
     json_decref(extra);

@@ -105,7 +105,7 @@ for file in other/*.txt; do
     mv moved "$file"
 done
 expect 3 prove eval other --policy run
-err_has 'run/checkpoints/step_0000001/ema was trained on other names (hash '
+err_has 'run/checkpoints/step_0000001 was trained on other names (hash '
 err_has 'than the constants and predicates of other (hash '
 expect 3 prove eval other --policy uniform --kge embeddings
 err_has 'was trained on other names'

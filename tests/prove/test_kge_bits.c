@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "formats/formats.h"
+#include "store/store.h"
 
 static const struct {
     const char *name, *args;
@@ -74,6 +75,28 @@ static void test_resume(void **state)
                    runs[m].args, parts);
         lab_same_checkpoint(whole, parts);
     }
+}
+
+/* Without an average a checkpoint has no ema/; one of earlier versions, which has it, goes on to the same bits. */
+static void test_resume_earlier(void **state)
+{
+    static const char *const names[] = {"config.json", LW_WEIGHTS_HF};
+    (void)state;
+    lab_expect(0, TRAIN "--steps 9 --scheduler constant --output-dir now");
+    lab_expect(0, TRAIN "--steps 4 --scheduler constant --output-dir earlier");
+    assert_false(lw_path_exists("earlier/checkpoints/last/ema"));
+    assert_int_equal(lw_mkdirs("earlier/checkpoints/last/ema"), 0);
+    for (size_t i = 0; i < LW_COUNT(names); i++) {
+        char from[96], to[96], *bytes = NULL;
+        size_t n = 0;
+        snprintf(from, sizeof from, "earlier/checkpoints/last/%s", names[i]);
+        snprintf(to, sizeof to, "earlier/checkpoints/last/ema/%s", names[i]);
+        assert_int_equal(lw_file_read(from, 0, &bytes, &n), 0);
+        assert_int_equal(lw_file_write(to, bytes, n), 0);
+        lw_free(&bytes);
+    }
+    lab_expect(0, TRAIN "--steps 9 --scheduler constant --resume --output-dir earlier");
+    lab_same_checkpoint("now", "earlier");
 }
 
 /* The same queries in 1, 2, 4 and 8 parts: the same leaves, the same bits. */
@@ -222,9 +245,9 @@ static void test_countries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),  cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_parts),    cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_fusion),   cmocka_unit_test(test_best),
-        cmocka_unit_test(test_countries)};
+        cmocka_unit_test(test_threads),        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_resume_earlier), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_ranks),          cmocka_unit_test(test_fusion),
+        cmocka_unit_test(test_best),           cmocka_unit_test(test_countries)};
     return cmocka_run_group_tests_name("kge_bits", tests, make_graph, lab_leave);
 }

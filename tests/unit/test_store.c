@@ -259,6 +259,28 @@ static void test_adamw_threads(void **state)
     }
 }
 
+/* Without an average EMA is PARAM, to the bit. */
+static void test_no_average(void **state)
+{
+    lw_store *s = wide_store();
+    lw_device *dev = NULL;
+    double norm;
+    (void)state;
+    assert_ok(cpu_device(2, lw_isa_best(), &dev));
+    fill(s, 4);
+    lw_update a = args_of(s);
+    a.ema_decay = 0.0;
+    a.t = 1;
+    for (int updates = 0; updates < 2; updates++) {
+        assert_ok(dev->update(dev->self, &a, &norm));
+        lw_store_touch(s, LW_SLAB_PARAM);
+        lw_store_touch(s, LW_SLAB_EMA);
+        assert_true(lw_store_hash(s, LW_SLAB_EMA) == lw_store_hash(s, LW_SLAB_PARAM));
+    }
+    lw_backend_close(&dev);
+    lw_store_free(&s);
+}
+
 static void test_adamw_values(void **state)
 {
     lw_store *s = wide_store();
@@ -340,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_init_is_keyed_by_name),
         cmocka_unit_test(test_init_distributions),
         cmocka_unit_test(test_first_bad),
+        cmocka_unit_test(test_no_average),
         cmocka_unit_test(test_adamw_values),
         cmocka_unit_test(test_adamw_threads),
         cmocka_unit_test(test_adamw_refuses_nan),

@@ -30,7 +30,8 @@ static json_t *config(void)
     return json_pack("{s:s}", "_class_name", "Test");
 }
 
-static int save(const char *run, const lw_store *s, int64_t step, const char *weights)
+static int save_as(const char *run, const lw_store *s, int64_t step, const char *weights,
+                   bool averaged)
 {
     LW_CLEANUP(lw_json_drop) json_t *c = config();
     LW_CLEANUP(lw_json_drop)
@@ -42,8 +43,14 @@ static int save(const char *run, const lw_store *s, int64_t step, const char *we
                              .isa = "avx2",
                              .config = c,
                              .extra = extra,
-                             .weights = weights};
+                             .weights = weights,
+                             .averaged = averaged};
     return lw_checkpoint_save(run, s, &k);
+}
+
+static int save(const char *run, const lw_store *s, int64_t step, const char *weights)
+{
+    return save_as(run, s, step, weights, false);
 }
 
 static const char *run_dir(const char *name)
@@ -197,6 +204,31 @@ static void test_prune(void **state)
     lw_store_free(&s);
 }
 
+/* Without an average ema/ would be the weights again: it is written where one is asked for, or is there. */
+static void test_no_average(void **state)
+{
+    const char *run = run_dir("j");
+    lw_store *s = busy_store(1);
+    char path[256], ema[272];
+    (void)state;
+    lw_store_start_ema(s);
+    snprintf(path, sizeof path, "%s/checkpoints/step_0000001", run);
+    snprintf(ema, sizeof ema, "%s/ema", path);
+    for (int averaged = 0; averaged < 2; averaged++) {
+        lw_store *t = busy_store(2);
+        lw_checkpoint k = {0};
+        assert_ok(save_as(run, s, 1, LW_WEIGHTS_HF, averaged));
+        assert_int_equal(lw_path_exists(ema), averaged);
+        assert_ok(lw_checkpoint_load(path, t, &k));
+        for (int i = 0; i < LW_SLABS; i++)
+            assert_true(i == LW_SLAB_GRAD ||
+                        lw_store_hash(s, (lw_slab)i) == lw_store_hash(t, (lw_slab)i));
+        lw_checkpoint_clear(&k);
+        lw_store_free(&t);
+    }
+    lw_store_free(&s);
+}
+
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 static void expect_load(const char *run, int code, const char *part)
@@ -228,6 +260,10 @@ static void test_damaged(void **state)
     assert_int_equal(unlink(path), 0);
     expect_load(run, LW_EFORMAT, "not a whole checkpoint");
     lw_free(&bytes);
+    assert_ok(save(run, s, 1, NULL));
+    snprintf(path, sizeof path, "%s/checkpoints/step_0000001/ema", run);
+    assert_ok(lw_remove_tree(path));
+    expect_load(run, LW_EFORMAT, "damaged, the ema values are not the ones that were saved");
     assert_ok(save(run, s, 1, NULL));
     snprintf(path, sizeof path, "%s/checkpoints/step_0000001/state.json", run);
     put_file(path, "{\"step\": 1", 10);
@@ -368,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_latest_and_leftovers),
         cmocka_unit_test(test_same_step_again),
+        cmocka_unit_test(test_no_average),
         cmocka_unit_test(test_prune),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_other_model),

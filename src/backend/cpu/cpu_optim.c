@@ -3,6 +3,7 @@
 #include "backend/cpu/cpu_private.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { TASK_CHUNKS = 8 }; /* of LW_REDUCE_CHUNK floats: 128 KiB of each slab */
 
@@ -28,10 +29,14 @@ static void update_task(void *arg, int64_t task, int worker)
     const optim_job *j = arg;
     const lw_update *u = j->u;
     const lw_optim_range whole = {.begin = 0, .end = u->n, .decay = 1};
+    int64_t from = task * task_floats, to = LW_MIN(from + task_floats, u->n);
+    float *param = u->slab[LW_SLAB_PARAM], *ema = u->slab[LW_SLAB_EMA];
+    bool copies = ema && u->ema_decay == 0.0; /* ema + 1 (param - ema) would be off by a rounding */
     (void)worker;
-    j->c->k.optim.adamw(u->slab[LW_SLAB_PARAM], u->slab[LW_SLAB_M], u->slab[LW_SLAB_V],
-                        u->slab[LW_SLAB_EMA], u->slab[LW_SLAB_GRAD], &j->o, &whole, 1,
-                        task * task_floats, LW_MIN((task + 1) * task_floats, u->n));
+    j->c->k.optim.adamw(param, u->slab[LW_SLAB_M], u->slab[LW_SLAB_V], copies ? NULL : ema,
+                        u->slab[LW_SLAB_GRAD], &j->o, &whole, 1, from, to);
+    if (copies)
+        memcpy(ema + from, param + from, sizeof(float) * (size_t)(to - from));
 }
 
 static int64_t tasks_of(int64_t n)
