@@ -62,6 +62,17 @@ void lw_store_piece_read(const store_piece *p, const lw_st_tensor *t, const floa
         move_rows(p, src + p->skip, dst, false);
 }
 
+bool lw_store_piece_as_it_is(const store_piece *p)
+{
+    int64_t n = 1;
+    int rank = p->entry->type.rank;
+    for (int i = 0; i < p->rank; i++)
+        n *= p->shape[i];
+    return p->count == n && rank != 4 &&
+           (p->rule->values == LW_VALUES_SAME ||
+            (p->rule->values == LW_VALUES_TRANSPOSED && rank != 2));
+}
+
 void lw_store_piece_write(const store_piece *p, const float *src, float *dst)
 {
     src += p->at;

@@ -48,6 +48,8 @@ void lw_store_pieces_clear(store_pieces *p);
  * whole entry), and back. t: as it is in the file. */
 void lw_store_piece_read(const store_piece *p, const lw_st_tensor *t, const float *src, float *dst);
 void lw_store_piece_write(const store_piece *p, const float *src, float *dst);
+/* Are the entry's values those of the whole tensor of the file, in its order? */
+bool lw_store_piece_as_it_is(const store_piece *p);
 
 /* Where each piece of a store is in a file. */
 typedef struct store_source {

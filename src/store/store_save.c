@@ -59,13 +59,15 @@ static int join(const store_pieces *p, size_t first, const float *data, float *b
                                p->of[first].name);
 }
 
+/* largest: values of a tensor that must be put together in memory first; 1: none is. */
 static int check(const store_pieces *p, int64_t *largest)
 {
     *largest = 1;
     for (size_t i = 0; i < p->n; i++) {
         if (is_first(p, i))
             LW_TRY(join(p, i, NULL, NULL));
-        *largest = LW_MAX(*largest, values_of(&p->of[i]));
+        if (!lw_store_piece_as_it_is(&p->of[i]))
+            *largest = LW_MAX(*largest, values_of(&p->of[i]));
     }
     return 0;
 }
@@ -90,22 +92,32 @@ static int narrow(const store_piece *p, const float *x, int64_t n, lw_elem as, v
 static int write_data(const lw_store *s, lw_slab slab, const store_pieces *p, lw_elem as,
                       lw_st_writer *w)
 {
-    int64_t largest;
+    int64_t largest, narrowed = 1;
     LW_TRY(check(p, &largest));
+    for (size_t i = 0; as != LW_ELEM_F32 && i < p->n; i++)
+        narrowed = LW_MAX(narrowed, values_of(&p->of[i]));
     LW_CLEANUP(lw_free) float *buf = lw_calloc((size_t)largest, sizeof *buf);
     LW_CLEANUP(lw_free)
-    void *other = as == LW_ELEM_F32 ? NULL : lw_calloc((size_t)largest, lw_elem_size(as));
+    void *other = as == LW_ELEM_F32 ? NULL : lw_calloc((size_t)narrowed, lw_elem_size(as));
     if (!buf || (as != LW_ELEM_F32 && !other))
         return LW_ENOMEM;
     const float *data = lw_store_host(s, slab);
     for (size_t i = 0; i < p->n; i++) {
         if (!is_first(p, i))
             continue;
-        LW_TRY(join(p, i, data, buf));
-        int64_t n = values_of(&p->of[i]);
-        if (other)
-            LW_TRY(narrow(&p->of[i], buf, n, as, other));
-        LW_TRY(lw_st_writer_put(w, other ? other : buf, lw_elem_size(as) * (size_t)n));
+        const store_piece *q = &p->of[i];
+        const float *x = buf;
+        int64_t n = values_of(q);
+        if (lw_store_piece_as_it_is(q))
+            x = data + q->entry->offset + q->at;
+        else
+            LW_TRY(join(p, i, data, buf));
+        if (as == LW_ELEM_F32) {
+            LW_TRY(lw_st_writer_put(w, x, sizeof *x * (size_t)n));
+            continue;
+        }
+        LW_TRY(narrow(q, x, n, as, other));
+        LW_TRY(lw_st_writer_put(w, other, lw_elem_size(as) * (size_t)n));
     }
     return 0;
 }
