@@ -48,6 +48,8 @@ VARIANTS = {
     "shared": ["--constants", "shared"],
     "roles": ["--constants", "roles"],
     "none": ["--constants", "none"],
+    "own, curriculum": ["--curriculum", "0.5"],
+    "own, hard negatives": ["--hard-negatives", "0.5"],
     "roles, curriculum": ["--constants", "roles", "--curriculum", "0.5"],
     "roles, hard negatives": ["--constants", "roles", "--hard-negatives", "0.5"],
     "roles, both": ["--constants", "roles", "--curriculum", "0.5", "--hard-negatives", "0.5"],
