@@ -5,7 +5,7 @@
  *   lw_device   threads and kernels of this machine
  *   lw_model    the network and weights of a model folder
  *   lw_session  a model compiled for one batch size: set inputs, run, get outputs, by name
- *   lw_sampler  pictures of a generator: DDPM or drift, with progress, preview and cancel
+ *   lw_sampler  pictures of a generator: DDPM, drift or rectified flow, with progress, preview and cancel
  *   lw_field_*  the drift field of arrays
  *
  * Return values: functions that can fail return 0 or a negative LW_ERROR_*; the reason is then in
@@ -140,7 +140,7 @@ typedef struct lw_model_info {
     int classes;    /* a U-Net's class labels, an encoder's logits; 0: none */
     int latent;     /* length of the latent vector; 0: none */
     /* since 2 */
-    const char *method; /* how it makes pictures: "ddpm", "drift"; NULL: it makes none */
+    const char *method; /* how it makes pictures: "ddpm", "drift", "flow"; NULL: it makes none */
     int noise_size;     /* side of the noise that x may be as well, for it is upsampled; 0: none */
 } lw_model_info;
 
@@ -226,7 +226,7 @@ typedef struct lw_sampler_options {
     size_t size;
     int batch; /* pictures at a time; 0: 16. Never changes them */
     int steps; /* evaluations of the network a picture; 0: as the sampler has it */
-    /* "one-step" (drift), "ddim", "ancestral" or "dpm-solver" (DDPM); NULL: the model's own, one
+    /* "one-step" (drift), "ddim", "ancestral" or "dpm-solver" (DDPM), "euler" or "heun" (flow); NULL: the model's own, one
      * step or DDIM */
     const char *sampler;
     uint64_t seed;

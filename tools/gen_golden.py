@@ -13,10 +13,11 @@ import sys
 import time
 
 import torch
-from diffusers import DDIMScheduler, DDPMScheduler, UNet2DModel
+from diffusers import (DDIMScheduler, DDPMScheduler, FlowMatchEulerDiscreteScheduler,
+                       FlowMatchHeunDiscreteScheduler, UNet2DModel)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from golden import (dit, drift, encoder, laplace, layers, mae, policy, rehearsal, resample, sampler, step,  # noqa: E402
+from golden import (dit, drift, encoder, flow, laplace, layers, mae, policy, rehearsal, resample, sampler, step,  # noqa: E402
                     schedulers, store, transformer, unet)
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -30,7 +31,8 @@ def names(data):
     assert unet.count_parameters("large") == unet.COUNTS["large"]
     unet.write_names(os.path.join(os.path.dirname(data), "unet_names.txt"), "tiny")
     unet.write_keys(os.path.join(os.path.dirname(data), "diffusers_keys.txt"),
-                    (UNet2DModel, DDPMScheduler, DDIMScheduler))
+                    (UNet2DModel, DDPMScheduler, DDIMScheduler, FlowMatchEulerDiscreteScheduler,
+                     FlowMatchHeunDiscreteScheduler))
     unet.write_names(os.path.join(os.path.dirname(data), "unet_names_small.txt"), "small")
     for cfg in ("tiny", "small", "large"):
         unet.write_config(os.path.join(data, "unet_%s_config.json" % cfg), cfg)
@@ -74,6 +76,7 @@ def parts(data):
         "drift": lambda: put("drift", drift.make()),
         "sampler": lambda: put("sampler", sampler.make()),
         "schedulers": lambda: put("schedulers", schedulers.make(data)),
+        "flow": lambda: put("flow", flow.make(data)),
         "rehearsal": lambda: put("rehearsal", rehearsal.make(), 0),
         "dit": lambda: [put("dit_" + c, dit.golden(c), 0) for c in dit.CONFIGS],
         "mae_unet": lambda: [put("mae_unet_" + c, mae.golden(c)) for c in mae.CONFIGS],

@@ -324,7 +324,7 @@ class Model(_Owned):
 
     def sampler(self, steps=0, sampler=None, seed=0, precision=None, batch=16, device=None):
         """A Sampler, to be asked for pictures more than once. steps: evaluations of the network a
-        picture, 0: as the sampler has it; sampler: "one-step", "ddim", "ancestral", "dpm-solver",
+        picture, 0: as the sampler has it; sampler: "one-step", "ddim", "ancestral", "dpm-solver", "euler", "heun",
         None: the model's own; precision: "f32", "bf16", "int8"; batch never changes a picture."""
         return Sampler(self, steps, sampler, seed, precision, batch, device)
 

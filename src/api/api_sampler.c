@@ -30,7 +30,7 @@ static int read_options(const lw_sampler_options *theirs, lw_sampler_opts *own)
     lw_sampler_options o = {0};
     if (theirs)
         LW_TRY(API_READ(o, theirs));
-    for (int32_t i = 0; i <= LW_SAMPLER_DPM_SOLVER; i++)
+    for (int32_t i = 0; i < LW_SAMPLER_KINDS; i++)
         kinds[i] = lw_sampler_kind_name((lw_sampler_kind)i);
     if (o.batch < 0 || o.batch > 65536 || o.steps < 0)
         return lw_fail(LW_EUSAGE,

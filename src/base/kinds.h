@@ -102,18 +102,19 @@ size_t lw_pixels_form_bytes(lw_pixels_form form, size_t w, size_t h);
 /* How far apart two rows are; formulas in kernels/pairs/pairs.h. */
 typedef enum lw_distance { LW_DISTANCE_L1, LW_DISTANCE_L2, LW_DISTANCE_MODULUS } lw_distance;
 
-/* What a diffusion model's network gives: the noise, the picture, or sqrt(ab) noise - sqrt(1 - ab)
- * picture. */
+/* What a diffusion model's network gives: the noise, the picture, sqrt(ab) noise - sqrt(1 - ab)
+ * picture; of a rectified flow noise - picture. */
 typedef enum lw_prediction {
     LW_PREDICT_EPSILON,
     LW_PREDICT_SAMPLE,
-    LW_PREDICT_VELOCITY
+    LW_PREDICT_VELOCITY,
+    LW_PREDICT_FLOW
 } lw_prediction;
 
 /* The numbers of a reverse step of diffusion; formulas in kernels/reverse/reverse.h. A graph, which
  * knows no double, holds them as i64[8], bit for bit. */
 typedef struct lw_reverse {
-    double a, s; /* sqrt(alpha_bar), sqrt(1 - alpha_bar) */
+    double a, s; /* x = a picture + s noise: sqrt(alpha_bar), sqrt(1 - alpha_bar) of diffusion */
     double c0, c1, c2, c3;
     double clip, limit; /* INFINITY: no bound */
 } lw_reverse;

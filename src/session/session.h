@@ -17,6 +17,7 @@
 #include "session/session_device.h"
 #include "session/session_diffusion.h"
 #include "session/session_features.h"
+#include "session/session_flow.h"
 #include "session/session_forward.h"
 #include "session/session_generator.h"
 #include "session/session_last_layer.h"

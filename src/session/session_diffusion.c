@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "session/session_flow.h"
 
 static double cosine_signal(double t)
 {
@@ -46,6 +47,7 @@ int lw_diffusion_init(lw_diffusion *d, int32_t timesteps)
     d->timesteps = timesteps;
     lw_diffusion_betas(d, LW_BETA_LINEAR, LW_BETA_FIRST, LW_BETA_LAST);
     d->prediction = LW_PREDICT_EPSILON;
+    d->shift = 1.0;
     d->spacing = LW_SPACING_LEADING;
     d->spaced = false;
     d->steps_offset = 0;
@@ -61,6 +63,11 @@ int lw_diffusion_choose(lw_diffusion *d, const lw_noise_schedule *s)
     LW_TRY(lw_diffusion_init(d, s->timesteps));
     lw_diffusion_betas(d, s->beta, LW_BETA_FIRST, LW_BETA_LAST);
     d->prediction = s->prediction;
+    d->shift = s->shift > 0.0 ? s->shift : 1.0;
+    if (lw_diffusion_flows(d)) {
+        d->spacing = LW_SPACING_TRAILING;
+        d->ddim_clip = (double)INFINITY;
+    }
     return 0;
 }
 
@@ -76,6 +83,8 @@ double lw_diffusion_weight(const lw_diffusion *d, int32_t t, double gamma)
         return fmin(snr, gamma);
     case LW_PREDICT_VELOCITY:
         return fmin(snr, gamma) / (snr + 1.0);
+    case LW_PREDICT_FLOW:
+        break;
     }
     return 1.0;
 }
@@ -94,6 +103,8 @@ static int32_t time_of(const lw_diffusion *d, int32_t n, int32_t k)
 
 int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n)
 {
+    if (lw_diffusion_flows(d))
+        return lw_flow_check_steps(d, n);
     if (n < 1 || n > d->timesteps)
         return lw_fail(LW_EUSAGE, "--steps %d: this model's noise schedule has 1 to %d", (int)n,
                        (int)d->timesteps);
@@ -167,7 +178,7 @@ lw_diffusion_move lw_ddim_move(const lw_diffusion *d, int32_t n, int32_t k)
 {
     lw_diffusion_move m = move_at(d, n, k, time_of(d, n, k), d->ddim_clip);
     /* Not the next time: where the times are not even, diffusers' DDIM does not lead there. */
-    double next = signal_at(d, m.t - d->timesteps / n, d->ddim_end);
+    double next = signal_at(d, (int32_t)m.t - d->timesteps / n, d->ddim_end);
     m.by.c0 = sqrt(next);
     m.by.c1 = sqrt(fmax(1.0 - next, 0.0));
     return m;
@@ -177,11 +188,12 @@ lw_diffusion_move lw_ancestral_move(const lw_diffusion *d, int32_t n, int32_t k)
 {
     lw_diffusion_move m = move_at(d, n, k, time_of(d, n, k), d->ancestral_clip);
     int32_t to = k + 1 < n ? time_of(d, n, k + 1) : -1;
-    double here = d->alpha_bar[m.t], next = signal_at(d, to, 1.0);
+    const int32_t t = (int32_t)m.t;
+    double here = d->alpha_bar[t], next = signal_at(d, to, 1.0);
     /* The table's own beta where the ratio would be that, but for its rounding. */
-    double beta = to == m.t - 1 ? d->beta[m.t] : 1.0 - here / next, root = sqrt(1.0 - beta);
+    double beta = to == t - 1 ? d->beta[t] : 1.0 - here / next, root = sqrt(1.0 - beta);
     double variance = d->small_variance ? fmax((1.0 - next) / (1.0 - here) * beta, 1e-20) : beta;
-    m.by.c2 = m.t > 0 ? sqrt(variance) : 0.0;
+    m.by.c2 = t > 0 ? sqrt(variance) : 0.0;
     if (m.prediction == LW_PREDICT_EPSILON && isinf(m.by.clip)) {
         m.by.c1 = -beta / (sqrt(1.0 - here) * root);
         m.by.c3 = 1.0 / root;

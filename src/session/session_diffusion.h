@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The noise schedule of a DDPM (Ho et al. 2020) and its samplers' moves: DDIM (Song et al. 2021),
- * ancestral, and DPM-Solver++(2M) (Lu et al. 2022). Ours, or what a folder's scheduler_config.json
- * says, as diffusers computes it.
+ * ancestral, and DPM-Solver++(2M) (Lu et al. 2022); session_flow.h has the schedule that is a straight
+ * line. Ours, or what a folder's scheduler_config.json says, as diffusers computes it.
  */
 #ifndef LW_SESSION_DIFFUSION_H
 #define LW_SESSION_DIFFUSION_H
@@ -39,8 +39,11 @@ typedef enum lw_beta_schedule {
 typedef struct lw_noise_schedule {
     int32_t timesteps;
     lw_beta_schedule beta;
-    lw_prediction prediction;
+    lw_prediction
+        prediction; /* LW_PREDICT_FLOW: a rectified flow (session_flow.h), without betas */
+    double shift;   /* of its times; 0: 1 */
 } lw_noise_schedule;
+#define LW_FLOW_MAX_SHIFT 100.0
 
 /* The times of n evaluations out of T: k (T / n) rounded down, from the low end; T - k T / n, from
  * the high end; or both ends and evenly between them. DPM-Solver leaves out the lowest of n + 1
@@ -49,8 +52,9 @@ typedef enum lw_spacing { LW_SPACING_LEADING, LW_SPACING_TRAILING, LW_SPACING_LI
 
 typedef struct lw_diffusion {
     int32_t timesteps;
-    double beta[LW_DDPM_MAX_STEPS], alpha_bar[LW_DDPM_MAX_STEPS];
+    double beta[LW_DDPM_MAX_STEPS], alpha_bar[LW_DDPM_MAX_STEPS]; /* not of a rectified flow */
     lw_prediction prediction;
+    double shift; /* of a rectified flow's times; 1: none */
     lw_spacing spacing;
     bool spaced;          /* somebody said which; else DPM-Solver's are linspace, as in diffusers */
     int32_t steps_offset; /* added to leading times */
@@ -97,7 +101,7 @@ int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out);
  * reference; NULL: no memory. */
 json_t *lw_diffusion_to_json(const lw_noise_schedule *s);
 /* Ours as "leeway_timesteps" in a config.json, and where no scheduler_config.json (`alone`) says them and they are not
- * the usual ones "leeway_beta_schedule", "leeway_prediction". */
+ * the usual ones "leeway_beta_schedule", "leeway_prediction"; of a flow, which "leeway_method" says, "leeway_shift". */
 int lw_diffusion_note(const lw_noise_schedule *s, bool alone, json_t *config);
 /* LW_EUSAGE: n evaluations have no times in this schedule. */
 int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n);
@@ -106,7 +110,7 @@ int lw_solver_check_steps(const lw_diffusion *d, int32_t n);
 
 /* One reverse step: kernels/reverse/reverse.h says what it computes. */
 typedef struct lw_diffusion_move {
-    int32_t t; /* the network's time */
+    double t; /* the network's time; of a DDPM a whole number */
     lw_reverse by;
     lw_prediction prediction;
     bool keep_eps;

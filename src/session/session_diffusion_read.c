@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "session/session_diffusion.h"
+#include "session/session_flow.h"
 
 /* Every parameter of diffusers' DDIMScheduler and DDPMScheduler (a test compares the list with
  * diffusers' own). */
@@ -147,7 +147,9 @@ static int read_variance(const reading *r, lw_diffusion *d)
 
 static int read_words(const reading *r, lw_diffusion *d)
 {
-    static const char *const classes[] = {"DDPMScheduler", "DDIMScheduler", NULL},
+    static const char *const classes[] = {"DDPMScheduler", "DDIMScheduler",
+                                          "FlowMatchEulerDiscreteScheduler",
+                                          "FlowMatchHeunDiscreteScheduler", NULL},
                              *const predictions[] = LW_PREDICTION_NAMES,
                              *const spacings[] = {"leading", "trailing", "linspace", NULL};
     int word = 0;
@@ -168,8 +170,10 @@ int lw_diffusion_from_json(const json_t *scheduler, const char *where, lw_diffus
     const char *class_name;
     bool to_one = true;
     int32_t n = 1000, offset = 0;
-    LW_TRY(lw_json_check_fields(scheduler, where, rules, "leeway_"));
     LW_TRY(lw_json_get_str(scheduler, where, "_class_name", &class_name));
+    if (lw_flow_is_scheduler(class_name))
+        return lw_flow_from_json(scheduler, where, out);
+    LW_TRY(lw_json_check_fields(scheduler, where, rules, "leeway_"));
     if (json_object_get(scheduler, "num_train_timesteps"))
         LW_TRY(
             lw_json_get_i32_in(scheduler, where, "num_train_timesteps", 1, LW_DDPM_MAX_STEPS, &n));
@@ -190,6 +194,8 @@ int lw_diffusion_from_json(const json_t *scheduler, const char *where, lw_diffus
 json_t *lw_diffusion_to_json(const lw_noise_schedule *s)
 {
     static const char *const betas[] = LW_BETA_NAMES, *const predictions[] = LW_PREDICTION_NAMES;
+    if (s->prediction == LW_PREDICT_FLOW)
+        return lw_flow_to_json(s);
     return json_pack("{s:s, s:i, s:f, s:f, s:s, s:n, s:s, s:s, s:b, s:f, s:b, s:i}", "_class_name",
                      "DDPMScheduler", "num_train_timesteps", (int)s->timesteps, "beta_start",
                      LW_BETA_FIRST, "beta_end", LW_BETA_LAST, "beta_schedule", betas[s->beta],
@@ -202,9 +208,12 @@ int lw_diffusion_note(const lw_noise_schedule *s, bool alone, json_t *config)
 {
     static const char *const betas[] = LW_BETA_NAMES, *const predictions[] = LW_PREDICTION_NAMES;
     int rc = json_object_set_new(config, "leeway_timesteps", json_integer(s->timesteps));
-    if (alone && s->beta != LW_BETA_LINEAR)
+    const bool flow = s->prediction == LW_PREDICT_FLOW;
+    if (alone && flow && s->shift > 0.0 && s->shift != 1.0)
+        rc |= json_object_set_new(config, "leeway_shift", json_real(s->shift));
+    if (alone && !flow && s->beta != LW_BETA_LINEAR)
         rc |= json_object_set_new(config, "leeway_beta_schedule", json_string(betas[s->beta]));
-    if (alone && s->prediction != LW_PREDICT_EPSILON)
+    if (alone && !flow && s->prediction != LW_PREDICT_EPSILON)
         rc |= json_object_set_new(config, "leeway_prediction",
                                   json_string(predictions[s->prediction]));
     return rc ? lw_fail(LW_ENOMEM, "out of memory for config.json") : 0;
@@ -234,10 +243,18 @@ static int read_ours(const json_t *config, const char *where, int32_t timesteps,
     static const char *const betas[] = LW_BETA_NAMES, *const predictions[] = LW_PREDICTION_NAMES;
     const reading r = {config, where};
     int beta = 0, prediction = 0;
+    double shift = 1.0;
+    if (lw_str_eq(json_string_value(json_object_get(config, "leeway_method")), "flow")) {
+        LW_TRY(opt_in(&r, "leeway_shift", 0.0, LW_FLOW_MAX_SHIFT, &shift));
+        return lw_diffusion_choose(out, &(lw_noise_schedule){.timesteps = timesteps,
+                                                             .prediction = LW_PREDICT_FLOW,
+                                                             .shift = shift});
+    }
     LW_TRY(choose(&r, "leeway_beta_schedule", betas, &beta));
     LW_TRY(choose(&r, "leeway_prediction", predictions, &prediction));
-    LW_TRY(lw_diffusion_choose(
-        out, &(lw_noise_schedule){timesteps, (lw_beta_schedule)beta, (lw_prediction)prediction}));
+    LW_TRY(lw_diffusion_choose(out, &(lw_noise_schedule){.timesteps = timesteps,
+                                                         .beta = (lw_beta_schedule)beta,
+                                                         .prediction = (lw_prediction)prediction}));
     if (json_object_get(config, "leeway_condition"))
         lw_diffusion_condition(out);
     return 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "session/session_flow.h"
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
@@ -41,6 +42,15 @@ int lw_network_method(const lw_network *n, lw_method *method, lw_diffusion **dif
     if (!d)
         return LW_ENOMEM;
     LW_TRY(lw_diffusion_find(n->dir, n->config, d));
+    const bool said = json_object_get(n->config, "leeway_method") != NULL;
+    if (said && lw_diffusion_flows(d) != (*method == LW_METHOD_FLOW))
+        return lw_fail(
+            LW_EFORMAT,
+            "%s: 'leeway_method' of its config.json is %s, but its scheduler_config.json "
+            "is %s",
+            n->dir, lw_method_name(*method),
+            lw_diffusion_flows(d) ? "of a rectified flow" : "of a DDPM");
+    *method = lw_diffusion_flows(d) ? LW_METHOD_FLOW : LW_METHOD_DDPM;
     *diffusion = lw_steal(&d);
     return 0;
 }

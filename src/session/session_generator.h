@@ -20,7 +20,7 @@ typedef struct lw_source {
     lw_network *net;        /* averaged weights when asked for and there */
     lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */
     lw_method method;
-    lw_diffusion *diffusion; /* noise schedule of a DDPM; NULL: drift */
+    lw_diffusion *diffusion; /* noise schedule of a DDPM or flow; NULL: drift */
     int64_t step;            /* training steps of a checkpoint; -1: not known */
     double train_seconds;    /* of a checkpoint; 0: not known */
     lw_train_work work;      /* likewise */
@@ -37,7 +37,8 @@ int lw_source_open(const char *source, bool ema, lw_source **out);
 void lw_source_close(lw_source **pp);
 /* LW_EFORMAT: it makes no pictures; LW_EUNSUPPORTED: of other channels than it takes. */
 int lw_generator_check(const lw_network *n);
-/* How a network makes pictures; *diffusion (lw_free) stays NULL for drift. */
+/* How a network makes pictures; *diffusion (lw_free) stays NULL for drift. LW_EFORMAT: its config.json and its
+ * scheduler say different things. */
 int lw_network_method(const lw_network *n, lw_method *method, lw_diffusion **diffusion);
 /* Name of class c, "3" when the folder has no names; into buf when it has to be made. */
 const char *lw_source_class(const lw_source *s, int32_t c, char buf[16]);

@@ -4,6 +4,7 @@
 #include "session/session_sampler.h"
 
 #include "session/session_decoding.h"
+#include "session/session_flow.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,10 +23,32 @@ struct lw_sampler {
     void *look_self;
 };
 
+/* What the samplers are, and of whom. */
+typedef struct sampler_def {
+    const char *name;
+    lw_method method;
+    lw_diffusion_move (*move)(const lw_diffusion *d, int32_t n, int32_t k); /* NULL: none is made */
+    /* What a move leaves for the next one, which reads it in the place of fresh noise where there are at least
+     * `least` evaluations; NULL: nothing. */
+    lw_diffusion_move (*leave)(const lw_diffusion_move *m);
+    int32_t least;
+    int32_t usual; /* evaluations; 0: all of the schedule */
+} sampler_def;
+
+static const sampler_def defs[LW_SAMPLER_KINDS] = {
+    [LW_SAMPLER_AUTO] = {.name = "auto"},
+    [LW_SAMPLER_ONE_STEP] = {.name = "one-step", .method = LW_METHOD_DRIFT, .usual = 1},
+    [LW_SAMPLER_DDIM] = {"ddim", LW_METHOD_DDPM, lw_ddim_move, NULL, 0, 50},
+    [LW_SAMPLER_ANCESTRAL] = {"ancestral", LW_METHOD_DDPM, lw_ancestral_move, NULL, 0, 0},
+    [LW_SAMPLER_DPM_SOLVER] = {"dpm-solver", LW_METHOD_DDPM, lw_solver_move, lw_picture_move, 3,
+                               20},
+    [LW_SAMPLER_EULER] = {"euler", LW_METHOD_FLOW, lw_euler_move, NULL, 0, 20},
+    [LW_SAMPLER_HEUN] = {"heun", LW_METHOD_FLOW, lw_heun_move, lw_velocity_move, 2, 20},
+};
+
 const char *lw_sampler_kind_name(lw_sampler_kind k)
 {
-    static const char *const names[] = {"auto", "one-step", "ddim", "ancestral", "dpm-solver"};
-    return names[k];
+    return defs[k].name;
 }
 
 int lw_noise_new(lw_device *dev, lw_type image, const lw_network *net, const char *who,
@@ -66,17 +89,10 @@ static lw_type noise_type(const lw_sampler *s)
  * first noise. */
 typedef struct moves {
     lw_val t, numbers;
-    lw_val picture; /* DPM-Solver: numbers of the move to x0, which the next move reads */
+    lw_val left; /* numbers of the move to what the next move reads (sampler_def) */
     lw_prediction prediction;
     bool noisy; /* some add noise */
 } moves;
-
-/* The moves of each sampler; NULL: it makes none. */
-static lw_diffusion_move (*const move_of[])(const lw_diffusion *, int32_t, int32_t) = {
-    [LW_SAMPLER_DDIM] = lw_ddim_move,
-    [LW_SAMPLER_ANCESTRAL] = lw_ancestral_move,
-    [LW_SAMPLER_DPM_SOLVER] = lw_solver_move,
-};
 
 static lw_val numbers_at_step(lw_graph *g, const lw_reverse *by, int32_t rows)
 {
@@ -88,39 +104,40 @@ static int add_moves(const lw_sampler *s, lw_graph *g, moves *m)
     int32_t rows = s->o.steps + 1;
     LW_CLEANUP(lw_free) float *t = lw_calloc((size_t)rows, sizeof *t);
     LW_CLEANUP(lw_free) lw_reverse *by = lw_calloc((size_t)rows, sizeof *by);
-    LW_CLEANUP(lw_free) lw_reverse *to_picture = lw_calloc((size_t)rows, sizeof *by);
-    bool solver = s->o.kind == LW_SAMPLER_DPM_SOLVER;
-    if (!t || !by || !to_picture)
+    LW_CLEANUP(lw_free) lw_reverse *left = lw_calloc((size_t)rows, sizeof *by);
+    const sampler_def *def = &defs[s->o.kind];
+    if (!t || !by || !left)
         return LW_ENOMEM;
     for (int32_t k = 0; k < s->o.steps; k++) {
-        lw_diffusion_move move = move_of[s->o.kind](&s->d, s->o.steps, k);
+        lw_diffusion_move move = def->move(&s->d, s->o.steps, k);
         t[k + 1] = (float)move.t;
         by[k + 1] = move.by;
-        to_picture[k + 1] = lw_picture_move(&move).by;
-        m->noisy |= !solver && move.by.c2 != 0.0;
+        if (def->leave)
+            left[k + 1] = def->leave(&move).by;
+        else
+            m->noisy |= move.by.c2 != 0.0;
     }
     m->prediction = s->d.prediction;
     m->t = lw_broadcast(g, lw_at_step(g, lw_const(g, lw_type_of(LW_F32, 1, rows), t)),
                         lw_type_of(LW_F32, 1, s->o.batch));
     m->numbers = numbers_at_step(g, by, rows);
-    if (solver && s->o.steps > 2) /* below, no move has one before it and one behind it */
-        m->picture = numbers_at_step(g, to_picture, rows);
+    if (def->leave && s->o.steps >= def->least)
+        m->left = numbers_at_step(g, left, rows);
     return 0;
 }
 
-/* What the network's answer makes of x. Of DPM-Solver the picture is a state, "before" of the next
- * run. */
+/* What the network's answer makes of x. What a move leaves is a state, "before" of the next run. */
 static lw_val add_step(const lw_sampler *s, lw_graph *g, const moves *m, lw_val x, lw_val answer)
 {
     lw_val added = LW_NOVAL;
     if (m->noisy)
         added = lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, noise_type(s),
                           lw_input(g, "rows", lw_type_of(LW_I64, 1, s->o.batch)));
-    if (lw_val_ok(m->picture)) {
+    if (lw_val_ok(m->left)) {
         added = lw_input(g, "before", noise_type(s));
         lw_graph_output_add(
-            g, "picture",
-            lw_reverse_step_op(g, x, answer, m->picture, LW_NOVAL, m->prediction, s->o.keep_eps),
+            g, "left",
+            lw_reverse_step_op(g, x, answer, m->left, LW_NOVAL, m->prediction, s->o.keep_eps),
             added);
     }
     return lw_reverse_step_op(g, x, answer, m->numbers, added, m->prediction, s->o.keep_eps);
@@ -191,17 +208,21 @@ static int choose_kind(lw_sampler *s)
 {
     lw_sampler_opts *o = &s->o;
     if (o->kind == LW_SAMPLER_AUTO)
-        o->kind = o->method == LW_METHOD_DRIFT && o->steps <= 1 ? LW_SAMPLER_ONE_STEP
-                                                                : LW_SAMPLER_DDIM;
+        o->kind = o->method == LW_METHOD_DRIFT  ? LW_SAMPLER_ONE_STEP
+                  : o->method == LW_METHOD_FLOW ? LW_SAMPLER_EULER
+                                                : LW_SAMPLER_DDIM;
     if (o->method == LW_METHOD_DRIFT && (o->kind != LW_SAMPLER_ONE_STEP || o->steps > 1))
         return lw_fail(LW_EUSAGE,
                        "a drifting generator makes its picture in one step: leave out --steps and "
                        "--sampler");
-    if (o->method == LW_METHOD_DDPM && o->kind == LW_SAMPLER_ONE_STEP)
+    if (o->method == LW_METHOD_DDPM && defs[o->kind].method != LW_METHOD_DDPM)
         return lw_fail(
             LW_EUSAGE,
             "a DDPM needs --sampler ddim, ancestral or dpm-solver (one step: --sampler ddim "
             "--steps 1)");
+    if (o->method == LW_METHOD_FLOW && defs[o->kind].method != LW_METHOD_FLOW)
+        return lw_fail(LW_EUSAGE, "a rectified flow needs --sampler euler or heun, not %s",
+                       defs[o->kind].name);
     if (s->net.noise_size && o->kind != LW_SAMPLER_ONE_STEP)
         return lw_fail(LW_EUSAGE, "structured noise belongs to one-step generators");
     return 0;
@@ -217,16 +238,19 @@ static int choose_steps(lw_sampler *s)
     if (o->diffusion)
         s->d = *o->diffusion;
     else
-        LW_TRY(lw_diffusion_init(&s->d, o->timesteps ? o->timesteps : 1000));
+        LW_TRY(lw_diffusion_choose(
+            &s->d,
+            &(lw_noise_schedule){.timesteps = o->timesteps ? o->timesteps : 1000,
+                                 .prediction = o->method == LW_METHOD_FLOW ? LW_PREDICT_FLOW
+                                                                           : LW_PREDICT_EPSILON}));
+    const int32_t usual = defs[o->kind].usual;
     bool solver = o->kind == LW_SAMPLER_DPM_SOLVER;
     if (o->spacing) {
         s->d.spacing = (lw_spacing)(o->spacing - 1);
         s->d.spaced = true;
     }
     if (o->steps == 0)
-        o->steps = o->kind == LW_SAMPLER_ANCESTRAL
-                       ? s->d.timesteps
-                       : LW_MAX(LW_MIN(solver ? 20 : 50, s->d.timesteps - solver), 1);
+        o->steps = usual ? LW_MAX(LW_MIN(usual, s->d.timesteps - solver), 1) : s->d.timesteps;
     return (solver ? lw_solver_check_steps : lw_diffusion_check_steps)(&s->d, o->steps);
 }
 

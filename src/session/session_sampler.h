@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pictures from a generator: one evaluation (drift), or DDIM, ancestral sampling or DPM-Solver
- * (DDPM) with any number of evaluations. Of a network in latents (session_decoding.h) they are decoded.
+ * (DDPM), Euler's or Heun's method (rectified flow) with any number of evaluations. Of a network in latents (session_decoding.h) they are decoded.
  * Sample number i is a pure function of (weights, seed, i, its class): never of the batch it was
  * made in.
  */
@@ -17,16 +17,22 @@ typedef enum lw_sampler_kind {
     LW_SAMPLER_ONE_STEP,
     LW_SAMPLER_DDIM,
     LW_SAMPLER_ANCESTRAL,
-    LW_SAMPLER_DPM_SOLVER
+    LW_SAMPLER_DPM_SOLVER,
+    LW_SAMPLER_EULER,
+    LW_SAMPLER_HEUN,
+    LW_SAMPLER_KINDS
 } lw_sampler_kind;
+#define LW_SAMPLER_CHOICES "auto|one-step|ddim|ancestral|dpm-solver|euler|heun"
 const char *lw_sampler_kind_name(lw_sampler_kind k); /* as users type it */
 
 typedef struct lw_sampler_opts {
     lw_method method;
-    int32_t kind;  /* lw_sampler_kind; auto: one step for drift, DDIM for ddpm */
+    int32_t kind;  /* lw_sampler_kind; auto: one step for drift, DDIM for ddpm, Euler for flow */
     int32_t steps; /* evaluations, at most those of the schedule; 0: 1 for drift, 50 (or all of a
-                      shorter schedule) for DDIM, 20 for DPM-Solver, all for ancestral */
-    const lw_diffusion *diffusion; /* noise schedule of a DDPM, borrowed by lw_sampler_new; NULL:
+                      shorter schedule) for DDIM, 20 for DPM-Solver, Euler and Heun, all for
+                      ancestral */
+    const lw_diffusion
+        *diffusion; /* noise schedule of a DDPM or flow, borrowed by lw_sampler_new; NULL:
                                       ours with `timesteps`, where 0 is 1000 */
     int32_t timesteps;
     int32_t spacing; /* of the times; 0: as the schedule says (DPM-Solver where it says nothing:

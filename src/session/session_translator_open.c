@@ -84,6 +84,12 @@ static int check_generator(lw_translator *t)
         return lw_fail(LW_EUSAGE, "class %d: %s has 0 to %d", (int)t->o.label, t->o.model,
                        (int)n->classes - 1);
     LW_TRY(lw_network_method(n, &t->method, &t->schedule));
+    if (t->method == LW_METHOD_FLOW)
+        return lw_fail(
+            LW_EUSAGE,
+            "%s: frames go through a DDPM, and this is a rectified flow: `leeway sample` "
+            "makes its pictures",
+            t->o.model);
     LW_TRY(read_condition(t));
     LW_TRY(check_batch(t));
     return check_sampler(t);

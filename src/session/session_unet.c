@@ -7,7 +7,7 @@
 
 #include "session/session_diffusion.h"
 
-static const char *const methods[] = {"ddpm", "drift"};
+static const char *const methods[] = {"ddpm", "drift", "flow"};
 
 const char *lw_method_name(lw_method m)
 {
@@ -151,10 +151,11 @@ int lw_net_pipeline(const lw_unet_config *u, const lw_noise_schedule *s, json_t 
 {
     if (!lw_unet_is_diffusers(u) || u->in_channels != u->out_channels || u->noise_h > 0)
         return 0;
-    json_t *j = json_pack("{s:{s:s, s:[s, s], s:[s, s]}, s:o}", "model_index.json", "_class_name",
+    json_t *scheduler = lw_diffusion_to_json(s);
+    json_t *j = json_pack("{s:{s:s, s:[s, s], s:[s, O]}, s:o}", "model_index.json", "_class_name",
                           "DDPMPipeline", "unet", "diffusers", "UNet2DModel", "scheduler",
-                          "diffusers", "DDPMScheduler", "scheduler_config.json",
-                          lw_diffusion_to_json(s));
+                          "diffusers", json_object_get(scheduler, "_class_name"),
+                          "scheduler_config.json", scheduler);
     if (!j)
         return lw_fail(LW_ENOMEM, "out of memory for scheduler_config.json");
     *out = j;
@@ -164,5 +165,8 @@ int lw_net_pipeline(const lw_unet_config *u, const lw_noise_schedule *s, json_t 
 lw_method lw_net_method(const json_t *config)
 {
     const char *name = json_string_value(json_object_get(config, "leeway_method"));
-    return name && strcmp(name, "drift") == 0 ? LW_METHOD_DRIFT : LW_METHOD_DDPM;
+    for (size_t i = 0; name && i < LW_COUNT(methods); i++)
+        if (strcmp(name, methods[i]) == 0)
+            return (lw_method)i;
+    return LW_METHOD_DDPM;
 }

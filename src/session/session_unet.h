@@ -45,7 +45,7 @@ typedef struct lw_net_config {
 } lw_net_config;
 
 /* How a trained generator makes pictures. Stands in config.json as "leeway_method". */
-typedef enum lw_method { LW_METHOD_DDPM, LW_METHOD_DRIFT } lw_method;
+typedef enum lw_method { LW_METHOD_DDPM, LW_METHOD_DRIFT, LW_METHOD_FLOW } lw_method;
 const char *lw_method_name(lw_method m);
 
 /* "frame", "previous", "previous:K", or frame and previous with a comma. LW_EUSAGE. */
@@ -58,10 +58,11 @@ int lw_net_dit(const lw_net_config *c, const lw_dataset *d, lw_dit_config *out);
 /* config.json of a model folder: `net`, a network's keys, which is stolen (NULL: no memory), the method, class
  * names of those that are `conditional`. New reference. */
 json_t *lw_net_json(json_t *net, bool conditional, lw_method m, const lw_dataset *d);
-/* What makes such a folder a DDPMPipeline of diffusers, {name: content}: its schedule
- * and the index. *out stays NULL where its pipeline would compute something else. */
+/* What makes such a folder a DDPMPipeline of diffusers, {name: content}: its schedule (of a flow
+ * FlowMatchEulerDiscreteScheduler, with which that pipeline runs) and the index. *out stays NULL where its pipeline would compute something else. */
 int lw_net_pipeline(const lw_unet_config *u, const lw_noise_schedule *s, json_t **out);
-/* Method and (borrowed) class names of a config.json; a folder that does not say is a DDPM. */
+/* Method of a config.json; a folder that does not say is a DDPM (or a flow, where its scheduler is one:
+ * lw_network_method). */
 lw_method lw_net_method(const json_t *config);
 
 #endif

@@ -105,7 +105,7 @@ err_has 'theirs.yaml: train_batch_size: unknown key: that is --batch-size here'
 expect 2 train drfit
 err_has "unknown command 'train drfit': did you mean 'train drift'?"
 expect 2 train zzzzzz
-err_has "'train' needs one of autoencoder, ddpm, drift, encoder, toy behind it"
+err_has "'train' needs one of autoencoder, ddpm, drift, encoder, flow, toy behind it"
 
 # Completion says what the tables say.
 expect 2 completion tcsh
@@ -132,7 +132,7 @@ try leeway completion f
 END
     bash complete.sh >"$out" 2>"$err" || fails 'the completion of bash does not run'
     out_has 'leeway tr: train'
-    out_has 'leeway train : autoencoder ddpm drift encoder toy'
+    out_has 'leeway train : autoencoder ddpm drift encoder flow toy'
     out_has 'leeway data cache : list clear'
     out_has 'leeway train ddpm --sched: --scheduler'
     out_has 'leeway --quiet train ddpm --scheduler : constant cosine'

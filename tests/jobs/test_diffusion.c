@@ -71,7 +71,7 @@ static double follow(const lw_st_file *f, const char *name, const noisy_model *m
                                   : lw_str_starts(name, "ddpm") ? lw_ancestral_move
                                                                 : lw_ddim_move)(d, (int32_t)n, k);
         assert_int_equal(move.t, (int)t[k]);
-        estimate(m, d, move.t, x, y);
+        estimate(m, d, (int32_t)move.t, x, y);
         snprintf(key, sizeof key, "ancestral.noise%d", (int)move.t);
         golden_unit(key, N, noise);
         memcpy(picture, x, sizeof x);
@@ -339,7 +339,9 @@ static void test_own(void **state)
     static lw_diffusion ours, read;
     (void)state;
     for (int32_t n = 1, i = 0; n <= LW_DDPM_MAX_STEPS; n = n * 7 + 3, i++) {
-        const lw_noise_schedule s = {n, (lw_beta_schedule)(i % 4), (lw_prediction)(i % 3)};
+        const lw_noise_schedule s = {.timesteps = n,
+                                     .beta = (lw_beta_schedule)(i % 4),
+                                     .prediction = (lw_prediction)(i % 3)};
         json_t *j = lw_diffusion_to_json(&s);
         assert_ok(lw_diffusion_choose(&ours, &s));
         assert_true(i > 0 || s.beta == LW_BETA_LINEAR);
@@ -365,7 +367,9 @@ static void test_noted(void **state)
     static lw_diffusion ours, read;
     (void)state;
     for (int i = 0; i < 12; i++) {
-        const lw_noise_schedule s = {40, (lw_beta_schedule)(i % 4), (lw_prediction)(i % 3)};
+        const lw_noise_schedule s = {.timesteps = 40,
+                                     .beta = (lw_beta_schedule)(i % 4),
+                                     .prediction = (lw_prediction)(i % 3)};
         json_t *config = json_object();
         assert_ok(lw_diffusion_note(&s, true, config));
         assert_int_equal(json_object_size(config),
@@ -387,8 +391,10 @@ static void test_weights(void **state)
     (void)state;
     for (int b = 0; b < 4; b++)
         for (int32_t t = 0; t < 1000; t += 37) {
-            assert_ok(lw_diffusion_choose(
-                &d, &(lw_noise_schedule){1000, (lw_beta_schedule)b, LW_PREDICT_SAMPLE}));
+            assert_ok(
+                lw_diffusion_choose(&d, &(lw_noise_schedule){.timesteps = 1000,
+                                                             .beta = (lw_beta_schedule)b,
+                                                             .prediction = LW_PREDICT_SAMPLE}));
             double snr = d.alpha_bar[t] / (1.0 - d.alpha_bar[t]),
                    of_x0 = lw_diffusion_weight(&d, t, 5.0);
             assert_true(of_x0 == (snr < 5.0 ? snr : 5.0));

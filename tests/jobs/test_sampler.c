@@ -86,7 +86,7 @@ static void test_ddim_moves(void **state)
             lw_diffusion_move move = lw_ddim_move(&d, counts[c], k);
             move.keep_eps = true; /* as tools/golden/sampler.py does */
             assert_int_equal(move.t, (int)times[k]);
-            model_eps(&m, x, move.t, eps);
+            model_eps(&m, x, (int32_t)move.t, eps);
             lw_diffusion_apply(&move, x, eps, NULL, N);
             for (int i = 0; i < N; i++)
                 assert_true(fabs((double)x[i] - want[(k + 1) * N + i]) < 3e-6);
@@ -115,17 +115,18 @@ static void test_ancestral_moves(void **state)
     for (int32_t k = 0; k < 1000; k++) {
         char name[32];
         lw_diffusion_move move = lw_ancestral_move(&d, 1000, k);
+        const int32_t t = (int32_t)move.t;
         double beta = d.beta[999 - k];
-        assert_int_equal(move.t, 999 - k);
+        assert_int_equal(t, 999 - k);
         /* Every time of the schedule takes its betas as they stand: no ratio's rounding. */
         assert_true(move.by.c3 == 1.0 / sqrt(1.0 - beta));
         assert_true(move.by.c1 == -beta / (sqrt(1.0 - d.alpha_bar[999 - k]) * sqrt(1.0 - beta)));
-        if (move.t % 100 == 99)
+        if (t % 100 == 99)
             for (int i = 0; i < N; i++)
-                assert_true(fabs((double)x[i] - want[(9 - move.t / 100) * N + i]) < 5e-5);
-        snprintf(name, sizeof name, "ancestral.noise%d", move.t);
+                assert_true(fabs((double)x[i] - want[(9 - t / 100) * N + i]) < 5e-5);
+        snprintf(name, sizeof name, "ancestral.noise%d", (int)t);
         golden_unit(name, N, noise);
-        model_eps(&m, x, move.t, eps);
+        model_eps(&m, x, t, eps);
         move.by.limit = (double)INFINITY; /* the reference does not bound its last state */
         lw_diffusion_apply(&move, x, eps, noise, N);
     }
@@ -175,10 +176,10 @@ static double follow(const lw_st_file *f, const char *name, int32_t steps, move_
         lw_diffusion_move move = make_move(&d, steps, k);
         move.keep_eps = keep_eps;
         assert_int_equal(move.t, (int)t[k]);
-        model_eps(&m, x, move.t, eps);
+        model_eps(&m, x, (int32_t)move.t, eps);
         for (int i = 0; i < N; i++)
             eps[i] += (float)(bias[0] * mu[i]);
-        snprintf(noise_name, sizeof noise_name, "ancestral.noise%d", move.t);
+        snprintf(noise_name, sizeof noise_name, "ancestral.noise%d", (int)move.t);
         golden_unit(noise_name, N, noise);
         move.by.limit = (double)INFINITY; /* the reference does not bound its last state */
         lw_diffusion_apply(&move, x, eps, noise, N);
@@ -321,6 +322,13 @@ static void test_solver_batches(void **state)
         .method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DPM_SOLVER, .steps = 5, .seed = 3});
 }
 
+static void test_flow_batches(void **state)
+{
+    (void)state;
+    check_batches((lw_sampler_opts){
+        .method = LW_METHOD_FLOW, .kind = LW_SAMPLER_HEUN, .steps = 5, .seed = 3});
+}
+
 static void test_ancestral_batches(void **state)
 {
     (void)state;
@@ -393,7 +401,7 @@ static void oracle_open(oracle *o, const lab *l, int32_t n, uint64_t seed, doubl
         x[i] = (double)((const float *)lw_exec_read(o->e, "noise"))[i];
 }
 
-static const float *oracle_eps(oracle *o, const double *x, int32_t t)
+static const float *oracle_eps(oracle *o, const double *x, double t)
 {
     for (int i = 0; i < o->n * PIXELS; i++)
         ((float *)lw_exec_write(o->e, "x"))[i] = (float)x[i];
@@ -535,6 +543,64 @@ static void test_solver_of_a_network(void **state)
     lab_close(&l);
 }
 
+/* Euler's and Heun's method in double, as textbooks have them, from q = 1 down to 0. */
+static void flow_oracle(const lab *l, bool heun, int32_t evaluations, int32_t n, uint64_t seed,
+                        double *x)
+{
+    oracle o;
+    static double v[6 * PIXELS], ahead[6 * PIXELS];
+    const int32_t steps = heun ? (evaluations + 1) / 2 : evaluations;
+    oracle_open(&o, l, n, seed, x);
+    for (int32_t k = 0, left = evaluations; k < steps; k++) {
+        double q = 1.0 - (double)k / steps, h = -1.0 / steps;
+        const float *said = oracle_eps(&o, x, 1000.0 * q);
+        for (int i = 0; i < n * PIXELS; i++) {
+            v[i] = (double)said[i];
+            ahead[i] = x[i] + h * v[i];
+        }
+        if (heun && --left > 0) {
+            said = oracle_eps(&o, ahead, 1000.0 * (q + h));
+            for (int i = 0; i < n * PIXELS; i++)
+                v[i] = 0.5 * (v[i] + (double)said[i]);
+            left--;
+        }
+        for (int i = 0; i < n * PIXELS; i++)
+            x[i] += h * v[i];
+    }
+    for (int i = 0; i < n * PIXELS; i++)
+        x[i] = fmin(fmax(x[i], -1.0), 1.0);
+    oracle_close(&o);
+}
+
+static void test_flow_of_a_network(void **state)
+{
+    (void)state;
+    lab l;
+    static float have[6 * PIXELS], euler[6 * PIXELS];
+    static double want[6 * PIXELS];
+    static const int32_t counts[] = {1, 2, 3, 4, 11, 40};
+    lab_open(&l, LW_METHOD_FLOW, 1);
+    for (int i = 0; i < 2 * (int)LW_COUNT(counts); i++) {
+        double worst = 0.0, apart = 0.0;
+        const bool heun = i % 2;
+        lw_sampler_opts o = {.method = LW_METHOD_FLOW,
+                             .kind = heun ? LW_SAMPLER_HEUN : LW_SAMPLER_AUTO,
+                             .steps = counts[i / 2],
+                             .seed = 9};
+        make(&l, o, 6, 0, 6, NULL, have);
+        flow_oracle(&l, heun, o.steps, 6, 9, want);
+        for (int p = 0; p < 6 * PIXELS; p++) {
+            worst = fmax(worst, fabs((double)have[p] - want[p]));
+            apart = fmax(apart, fabs((double)(have[p] - euler[p])));
+        }
+        print_message("%s-%d against double: %.2g\n", heun ? "Heun" : "Euler", (int)o.steps, worst);
+        assert_true(worst < 2e-4);
+        assert_true(!heun || o.steps == 1 || apart > 1e-3); /* not taken for the other */
+        memcpy(euler, have, sizeof euler);
+    }
+    lab_close(&l);
+}
+
 /* A spacing asked for stands in place of the schedule's. */
 static void test_spacing(void **state)
 {
@@ -576,6 +642,11 @@ static void test_what_does_not_go_together(void **state)
         {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DPM_SOLVER, .steps = 1000, .batch = 1},
         {.method = LW_METHOD_DDPM, .steps = 1001, .batch = 1},
         {.method = LW_METHOD_DDPM, .steps = -1, .batch = 1},
+        {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_EULER, .batch = 1},
+        {.method = LW_METHOD_FLOW, .kind = LW_SAMPLER_DDIM, .batch = 1},
+        {.method = LW_METHOD_FLOW, .kind = LW_SAMPLER_ONE_STEP, .batch = 1},
+        {.method = LW_METHOD_FLOW, .steps = 1001, .batch = 1},
+        {.method = LW_METHOD_FLOW, .spacing = 1 + LW_SPACING_LEADING, .batch = 1},
     };
     for (size_t i = 0; i < LW_COUNT(bad); i++)
         assert_int_equal(lw_sampler_new(l.dev, &l.network, &bad[i], &s), LW_EUSAGE);
@@ -592,6 +663,7 @@ int main(void)
         cmocka_unit_test(test_one_step_batches),  cmocka_unit_test(test_ddim_batches),
         cmocka_unit_test(test_ancestral_batches), cmocka_unit_test(test_ddim_of_a_network),
         cmocka_unit_test(test_solver_batches),    cmocka_unit_test(test_solver_of_a_network),
+        cmocka_unit_test(test_flow_batches),      cmocka_unit_test(test_flow_of_a_network),
         cmocka_unit_test(test_spacing),           cmocka_unit_test(test_what_does_not_go_together),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);

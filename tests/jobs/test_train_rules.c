@@ -98,6 +98,37 @@ static void test_v_is_sampled_as_trained(void **state)
     assert_true(fd < 0.4);
 }
 
+/* At the one time there is noise alone: the error is that of noise and picture, which do not hang together. */
+static void test_flow_is_sampled_as_trained(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_FLOW
+               " --timesteps 1 --steps 1 --log-every 1 --dropout 0 --output-dir one_flow");
+    double noise = first_step("epsilon", "", "loss"), picture = first_step("sample", "", "loss"),
+           flow = lab_metric("one_flow", "loss", 0);
+    if (!(fabs(flow / (noise + picture) - 1.0) < 0.02))
+        fail_msg("loss %.6g, not %.6g + %.6g", flow, noise, picture);
+    lab_expect(0, TINY_FLOW " --time-distribution logit_normal --steps 100 --log-every 1 "
+                            "--eval-every 100 --eval-samples 256 --eval-steps 5 --ema-decay 0.9 "
+                            "--dropout 0 --shift 1.5 --output-dir learn_flow");
+    assert_falls("learn_flow", "loss", 100, 0.6);
+    double fd = lab_metric("learn_flow", "fd", 0);
+    print_message("learn_flow: fd %.4g (floor %.4g)\n", fd,
+                  lab_metric("learn_flow", "fd_floor", 0));
+    assert_true(fd < 0.4);
+    lab_expect(0, "sample learn_flow --n 2 --steps 3 --sampler heun --output f.npy --json");
+    assert_non_null(strstr(lab_out, "\"method\": \"flow\""));
+    assert_non_null(strstr(lab_out, "\"evaluations\": 3"));
+    lab_expect(2, "sample learn_flow --n 2 --sampler ancestral --output f.npy");
+    assert_true(lab_one_line() && strstr(lab_err, "euler or heun"));
+    lab_expect(2, "stream --input test:64x32@1 --model learn_flow");
+    assert_true(lab_one_line() && strstr(lab_err, "this is a rectified flow"));
+    lab_expect(2, TINY_DDPM " --steps 101 --resume-from learn_flow --output-dir never");
+    assert_non_null(strstr(lab_err, "train flow`"));
+    lab_expect(2, TINY_FLOW " --latent-dim 4 --steps 1 --output-dir never");
+    assert_non_null(strstr(lab_err, "a rectified flow has no latent"));
+}
+
 /* A shorter noise schedule is the model's own: samplers take it from its folder. */
 static void test_schedule_travels_with_the_model(void **state)
 {
@@ -457,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_drift_gets_closer),
         cmocka_unit_test(test_weights_and_predictions),
         cmocka_unit_test(test_v_is_sampled_as_trained),
+        cmocka_unit_test(test_flow_is_sampled_as_trained),
         cmocka_unit_test(test_schedule_travels_with_the_model),
         cmocka_unit_test(test_accumulation_is_the_mean),
         cmocka_unit_test(test_parts_have_the_same_bits),

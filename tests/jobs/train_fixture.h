@@ -18,6 +18,7 @@
     "--attn-resolutions 8"                                                                  \
     " --heads 2 --norm-groups 4 --learning-rate 2e-3"
 #define TINY_DDPM "train ddpm --batch-size 8" TINY_NET
+#define TINY_FLOW "train flow --batch-size 8" TINY_NET
 #define TINY_DRIFT                                                            \
     "train drift --groups 2 --negatives-per-group 4 --positives-per-group 8 " \
     "--unconditional-per-group 4"                                             \

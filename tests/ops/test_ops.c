@@ -518,7 +518,8 @@ static lw_val b_reverse_step(op_ctx *c)
     lw_val x = X(-1, 1, 3, N), y = X(-1, 1, 3, N), noise = X(-1, 1, 3, N);
     lw_val a = lw_reverse_step_op(G, x, y, numbers, noise, LW_PREDICT_EPSILON, false);
     lw_val b = lw_reverse_step_op(G, x, y, numbers, LW_NOVAL, LW_PREDICT_VELOCITY, true);
-    return lw_add(G, a, b);
+    lw_val d = lw_reverse_step_op(G, x, y, numbers, noise, LW_PREDICT_FLOW, false);
+    return lw_add(G, lw_add(G, a, b), d);
 }
 
 static lw_val b_embedding(op_ctx *c)

@@ -424,7 +424,7 @@ static lw_val add_reverse(random_graph *r)
     lw_type t = random_type(r, x);
     lw_val noise = random_chance(r, 50) ? random_input(r, t) : LW_NOVAL;
     lw_val numbers = lw_at_step(r->g, lw_const(r->g, lw_type_of(LW_I64, 2, 2, 8), row));
-    lw_prediction p = (lw_prediction)random_below(r, 3);
+    lw_prediction p = (lw_prediction)random_below(r, 4);
     return lw_reverse_step_op(r->g, x, lw_ew1(r->g, LW_EW_tanh, x), numbers, noise, p,
                               random_chance(r, 50));
 }

@@ -26,7 +26,7 @@ static const lw_option options[] = {
      .fallback = "fail", .group = "Calibration", .help = LW_DATA_ON_ERROR_HELP},
     {LW_OPT(quantize_cli, c.steps), .name = "steps", .fallback = "20", .min = 1, .max = 4000,
      .unit = "evaluations", .group = "Calibration",
-     .help = "of a DDPM per picture, spread over its times"},
+     .help = "of a DDPM or flow per picture, spread over its times"},
     {LW_OPT(quantize_cli, c.batch), .name = "batch-size", .fallback = "8", .min = 1, .max = 1024,
      .group = "Calibration", .help = "pictures at a time"},
     {LW_OPT(quantize_cli, c.rule), .name = "range", .choices = "mse|percentile|minmax",

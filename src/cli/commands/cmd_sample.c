@@ -23,18 +23,20 @@ static const lw_option options[] = {
     {LW_OPT(sample_cli, c.classes), .name = "classes", .fallback = "all", .unit = "list",
      .group = "Samples",
      .help = "class names or numbers, gone through in turn; all: every class in turn"},
-    {LW_OPT(sample_cli, c.kind), .name = "sampler",
-     .choices = "auto|one-step|ddim|ancestral|dpm-solver", .fallback = "auto", .group = "Samples",
-     .help = "auto: one step for drift, ddim for ddpm (docs/sampling.md)"},
+    {LW_OPT(sample_cli, c.kind), .name = "sampler", .choices = LW_SAMPLER_CHOICES,
+     .fallback = "auto", .group = "Samples",
+     .help = "auto: one step for drift, ddim for ddpm, euler for flow (docs/sampling.md)"},
     {LW_OPT(sample_cli, c.steps), .name = "steps", .fallback = "0", .min = 0, .max = 4000,
      .unit = "evaluations", .group = "Samples",
-     .help = "of the network per picture, spread over the times of the noise schedule; 0: 1 for "
-             "drift, 50 for ddim, 20 for dpm-solver, every time of the schedule for ancestral"},
+     .help =
+         "of the network per picture, spread over the times of the noise schedule; 0: 1 for "
+         "drift, 50 for ddim, 20 for dpm-solver, euler and heun, every time of the schedule for "
+         "ancestral"},
     {LW_OPT(sample_cli, c.spacing), .name = "timestep-spacing", .fallback = "auto",
      .choices = "auto|leading|trailing|linspace", .group = "Samples",
      .help = "times of the evaluations: every so many from 0, from the last, or evenly between "
              "both; auto: as the folder's scheduler_config.json says, else leading (dpm-solver: "
-             "linspace)"},
+             "linspace; flow: trailing)"},
     {LW_OPT(sample_cli, c.alpha), .name = "alpha", .fallback = "0", .min = 0, .max = 1000,
      .group = "Samples",
      .help = "strength of guidance, of generators trained with --alpha-dist; 0: 1, which is none"},

@@ -52,7 +52,7 @@ static void cost_reverse(const lw_graph *g, const lw_node *n, lw_cost *out)
 
 static void print_reverse(lw_str *s, const lw_node *n)
 {
-    static const char *const given[] = {"epsilon", "sample", "velocity"};
+    static const char *const given[] = {"epsilon", "sample", "velocity", "flow"};
     const lw_attr_reverse *a = n->attr;
     lw_str_addf(s, "%s%s", given[a->prediction], a->keep_eps ? " keep_eps" : "");
 }

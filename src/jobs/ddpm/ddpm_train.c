@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training a DDPM (Ho et al. 2020): predict the noise of a noised picture, or the picture, or what of both (Salimans
- * and Ho 2022), mean squared error; on frames of a clip where there is a condition. */
+ * and Ho 2022), mean squared error; on frames of a clip where there is a condition. Or a rectified flow (Liu et al.
+ * 2022): another mixture of picture and noise, and their difference is predicted. */
 #include "train/pictures/train_generator.h"
 
 #include <math.h>
 
-#include "session/session_diffusion.h"
+#include "session/session_flow.h"
 #include "jobs/ddpm/ddpm_job.h"
 
 typedef struct ddpm_run {
@@ -23,6 +24,22 @@ static lw_val look_up(lw_graph *g, const float *table, int32_t n, lw_val t, int3
 /* Columns of the schedule's table, each of one number for each time. */
 enum { SIGNAL, NOISE, TIME, WEIGHT, COLUMNS };
 
+static void fill_time(const ddpm_run *r, const lw_diffusion *d, int32_t i, double row[COLUMNS])
+{
+    if (r->c.flow) {
+        double s = lw_flow_time(d, i, r->c.flow_mean, r->c.flow_times ? r->c.flow_std : 0.0);
+        row[SIGNAL] = 1.0 - s;
+        row[NOISE] = s;
+        row[TIME] = s * d->timesteps;
+        row[WEIGHT] = 1.0;
+        return;
+    }
+    row[SIGNAL] = sqrt(d->alpha_bar[i]);
+    row[NOISE] = sqrt(1.0 - d->alpha_bar[i]);
+    row[TIME] = i;
+    row[WEIGHT] = lw_diffusion_weight(d, i, r->c.snr_gamma);
+}
+
 static int make_table(const ddpm_run *r, float **out)
 {
     LW_CLEANUP(lw_free) lw_diffusion *d = lw_calloc(1, sizeof *d);
@@ -34,17 +51,34 @@ static int make_table(const ddpm_run *r, float **out)
     if (!table)
         return LW_ENOMEM;
     for (int32_t i = 0; i < T; i++) {
-        table[SIGNAL * T + i] = (float)sqrt(d->alpha_bar[i]);
-        table[NOISE * T + i] = (float)sqrt(1.0 - d->alpha_bar[i]);
-        table[TIME * T + i] = (float)i;
-        table[WEIGHT * T + i] = (float)lw_diffusion_weight(d, i, r->c.snr_gamma);
+        double row[COLUMNS];
+        fill_time(r, d, i, row);
+        for (int c = 0; c < COLUMNS; c++)
+            table[c * T + i] = (float)row[c];
     }
     *out = table;
     return 0;
 }
 
-/* loss = mean w(t) (wanted - unet(sqrt(ab) x + sqrt(1 - ab) eps, t))^2, with t, eps drawn per row; wanted is eps, x, or
- * sqrt(ab) eps - sqrt(1 - ab) x. */
+/* The network's right answer. */
+static lw_val wanted(const ddpm_run *r, lw_graph *g, lw_val x, lw_val eps, lw_val signal,
+                     lw_val noise)
+{
+    switch (r->g.noise.prediction) {
+    case LW_PREDICT_EPSILON:
+        break;
+    case LW_PREDICT_SAMPLE:
+        return x;
+    case LW_PREDICT_VELOCITY:
+        return lw_sub(g, lw_mul(g, eps, signal), lw_mul(g, x, noise));
+    case LW_PREDICT_FLOW:
+        return lw_sub(g, eps, x);
+    }
+    return eps;
+}
+
+/* loss = mean w(t) (wanted - unet(a(t) x + s(t) eps, t))^2, with t, eps drawn per row; a, s are sqrt(ab), sqrt(1 - ab),
+ * of a flow 1 - s, s; wanted is eps, x, a eps - s x, of a flow eps - x. */
 static int build_step(ddpm_run *r, lw_graph *g)
 {
     const lw_unet_config *u = &r->g.net;
@@ -70,10 +104,7 @@ static int build_step(ddpm_run *r, lw_graph *g)
         in.condition = lw_input(g, "condition",
                                 lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size,
                                            lw_unet_condition_channels(u)));
-    lw_val wanted = r->g.noise.prediction == LW_PREDICT_SAMPLE ? x : eps;
-    if (r->g.noise.prediction == LW_PREDICT_VELOCITY)
-        wanted = lw_sub(g, lw_mul(g, eps, signal), lw_mul(g, x, noise));
-    lw_val error = lw_sqr(g, lw_sub(g, lw_unet(&b, u, in), wanted));
+    lw_val error = lw_sqr(g, lw_sub(g, lw_unet(&b, u, in), wanted(r, g, x, eps, signal, noise)));
     if (r->c.snr_gamma > 0.0)
         error = lw_mul(g, error, look_up(g, table + WEIGHT * T, T, t, batch));
     lw_val loss = lw_mean(g, error, LW_OVER_ALL);
@@ -94,6 +125,18 @@ static void close_run(void *self)
     lw_free(&r);
 }
 
+static lw_noise_schedule schedule_of(const lw_ddpm_config *c)
+{
+    lw_prediction usual = c->pictures.clip.condition ? LW_PREDICT_SAMPLE : LW_PREDICT_EPSILON;
+    if (c->flow)
+        return (lw_noise_schedule){
+            .timesteps = c->timesteps, .prediction = LW_PREDICT_FLOW, .shift = c->flow_shift};
+    return (lw_noise_schedule){.timesteps = c->timesteps,
+                               .beta = c->beta_schedule ? LW_BETA_SQUAREDCOS : LW_BETA_LINEAR,
+                               .prediction = c->prediction ? (lw_prediction)(c->prediction - 1)
+                                                           : usual};
+}
+
 static int set_up(void *self, lw_train_job *job)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
@@ -101,16 +144,12 @@ static int set_up(void *self, lw_train_job *job)
     const lw_ddpm_config *c = &r->c;
     LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->g.p.leaves));
     bool clips = c->pictures.clip.condition != NULL;
-    r->g.noise = (lw_noise_schedule){.timesteps = c->timesteps,
-                                     .beta = c->beta_schedule ? LW_BETA_SQUAREDCOS : LW_BETA_LINEAR,
-                                     .prediction = c->prediction
-                                                       ? (lw_prediction)(c->prediction - 1)
-                                                   : clips ? LW_PREDICT_SAMPLE
-                                                           : LW_PREDICT_EPSILON};
-    LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->net));
+    r->g.noise = schedule_of(c);
+    LW_TRY(lw_generator_init(&r->g, c->flow ? LW_METHOD_FLOW : LW_METHOD_DDPM, &c->net));
     if (clips)
         LW_TRY(lw_picture_run_clips(&r->g.p, 1));
-    r->g.grid_steps = LW_MIN(c->eval_steps ? c->eval_steps : clips ? 1 : 50, c->timesteps);
+    r->g.grid_steps = c->eval_steps ? c->eval_steps : c->flow ? 20 : clips ? 1 : 50;
+    r->g.grid_steps = LW_MIN(r->g.grid_steps, c->timesteps);
     if (r->g.noise.prediction != LW_PREDICT_SAMPLE &&
         !r->g.p.latents) /* its pipeline decodes nothing */
         LW_TRY(lw_net_pipeline(&r->g.net, &r->g.noise, &r->g.p.files));
@@ -132,7 +171,8 @@ static int begin(const lw_ddpm_config *c, const lw_observer *obs, lw_train_job *
     if (!r)
         return LW_ENOMEM;
     r->c = *c;
-    *job = lw_generator_job("train ddpm", &r->g, &r->c.train, &r->c.pictures, obs);
+    *job = lw_generator_job(c->flow ? "train flow" : "train ddpm", &r->g, &r->c.train,
+                            &r->c.pictures, obs);
     job->set_up = set_up;
     job->prepare = prepare;
     job->close = close_run;
@@ -141,17 +181,19 @@ static int begin(const lw_ddpm_config *c, const lw_observer *obs, lw_train_job *
 }
 
 /* Its noise is drawn pixel by pixel, and nothing else is random. */
-static int check_net(const lw_net_config *n)
+static int check_net(const lw_ddpm_config *c)
 {
+    const lw_net_config *n = &c->net;
+    const char *what = c->flow ? "rectified flow" : "DDPM";
     if (n->latent_dim > 0)
         return lw_fail(LW_EUSAGE,
-                       "--latent-dim %d: a DDPM has no latent vector; leave it out, or train drift",
-                       n->latent_dim);
+                       "--latent-dim %d: a %s has no latent vector; leave it out, or train drift",
+                       n->latent_dim, what);
     if (n->noise_shape && !lw_str_eq(n->noise_shape, "full"))
         return lw_fail(LW_EUSAGE,
-                       "--noise-shape %s: a DDPM's noise is of full size; leave it out, or train "
+                       "--noise-shape %s: a %s's noise is of full size; leave it out, or train "
                        "drift",
-                       n->noise_shape);
+                       n->noise_shape, what);
     return 0;
 }
 
@@ -165,7 +207,7 @@ int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_train
 int lw_train_ddpm(const lw_ddpm_config *c, const lw_observer *obs, lw_train_result *out)
 {
     lw_train_job job;
-    LW_TRY(check_net(&c->net));
+    LW_TRY(check_net(c));
     LW_TRY(lw_generator_config_check(&c->pictures, &c->heldout, c->train.eval_every));
     LW_TRY(begin(c, obs, &job));
     return lw_train_run(&job, &c->train, obs, out);

@@ -2,6 +2,8 @@
 /* What a network is fed while ranges are measured: a generator's own inputs, or pictures. */
 #include "jobs/quantize/quantize_inputs.h"
 
+#include "session/session_flow.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -123,7 +125,7 @@ static int draw(lw_quantize_inputs *in, int64_t first)
     return 0;
 }
 
-/* sqrt(ab) picture + sqrt(1 - ab) noise at the time of move k. */
+/* A picture and noise, as the schedule mixes them at the time of move k. */
 static void noise_pictures(const lw_quantize_inputs *in, int64_t first, const lw_diffusion_move *m,
                            float *x)
 {
@@ -149,7 +151,7 @@ int lw_quantize_inputs_fill(lw_quantize_inputs *in, int64_t first, int32_t k)
         memcpy(x, in->x, sizeof *x * (size_t)(in->c->batch * in->row));
         return 0;
     }
-    lw_diffusion_move m = lw_ddim_move(in->diffusion, in->times, k);
+    lw_diffusion_move m = lw_plain_move(in->diffusion, in->times, k);
     for (int32_t i = 0; i < in->c->batch; i++)
         t[i] = (float)m.t;
     if (in->data)
@@ -163,6 +165,6 @@ void lw_quantize_inputs_next(lw_quantize_inputs *in, int32_t k)
 {
     if (!in->diffusion || in->data)
         return;
-    lw_diffusion_move m = lw_ddim_move(in->diffusion, in->times, k);
+    lw_diffusion_move m = lw_plain_move(in->diffusion, in->times, k);
     lw_diffusion_apply(&m, in->x, lw_forward_output(in->f, "y"), NULL, in->c->batch * in->row);
 }

@@ -21,6 +21,10 @@ static void estimate(const lw_reverse *r, lw_prediction prediction, double x, do
         *x0 = r->a * x - r->s * y;
         *e = r->a * y + r->s * x;
         return;
+    case LW_PREDICT_FLOW:
+        *x0 = x - r->s * y;
+        *e = x + r->a * y;
+        return;
     }
 }
 

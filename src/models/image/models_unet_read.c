@@ -59,6 +59,7 @@ static const lw_json_rule rules[] = {
     {"leeway_timesteps", LW_JSON_INT},
     {"leeway_prediction", LW_JSON_STRING},
     {"leeway_beta_schedule", LW_JSON_STRING},
+    {"leeway_shift", LW_JSON_NUMBER},
     {"leeway_class_names", LW_JSON_ARRAY},
     {"leeway_data", LW_JSON_STRING},
     {"leeway_latents", LW_JSON_OBJECT},

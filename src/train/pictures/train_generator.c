@@ -146,8 +146,8 @@ static int open_sampler(lw_generator *g, lw_sampler **out)
 /* The schedule that a folder with this config.json would have (lw_diffusion_find). */
 static int choose_diffusion(lw_generator *g)
 {
-    bool usual = g->noise.prediction == LW_PREDICT_EPSILON && g->noise.beta == LW_BETA_LINEAR &&
-                 !g->p.pictures->clip.condition && !g->p.latents;
+    bool usual = g->method == LW_METHOD_DDPM && g->noise.prediction == LW_PREDICT_EPSILON &&
+                 g->noise.beta == LW_BETA_LINEAR && !g->p.pictures->clip.condition && !g->p.latents;
     if (g->method == LW_METHOD_DRIFT || usual)
         return 0;
     g->diffusion = lw_calloc(1, sizeof *g->diffusion);

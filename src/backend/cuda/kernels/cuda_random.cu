@@ -84,9 +84,12 @@ LW_KERNEL(reverse, lw_cuda_reverse, 256)
         } else if (a.prediction == 1) {
             x0 = y;
             e = (v - ca * y) / cs;
-        } else {
+        } else if (a.prediction == 2) {
             x0 = ca * v - cs * y;
             e = ca * y + cs * v;
+        } else {
+            x0 = v - cs * y;
+            e = v + ca * y;
         }
         if (fabs(x0) > clip) {
             x0 = copysign(clip, x0);
