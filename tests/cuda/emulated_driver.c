@@ -3,12 +3,15 @@
  * A libcuda.so.1 for machines without a GPU: memory is the host's, streams do everything at once,
  * and kernels are those of src/backend/cuda/kernels compiled as C, thread by thread. Threads of a
  * block that meet at barriers are fibers, in an order drawn anew for every block: what one thread
- * leaves to another without a barrier between them comes out wrong.
+ * leaves to another without a barrier between them comes out wrong. Warps that wait for their own
+ * lanes alone go on one before the other.
  *
  * LW_EMULATED_FAIL=k lets the k-th call fail (0: none), LW_EMULATED_GPU=none|old|stub plays machines
  * that cannot be used, LW_EMULATED_BYTES is the memory that a device has. At exit of the program
  * LW_EMULATED_REPORT=FILE receives one line: calls made, kernels started, blocks of memory not freed.
  */
+#undef _FORTIFY_SOURCE /* whose longjmp knows one stack */
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,81 +27,170 @@ int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 
-enum { THREADS = 256, STACK = 1 << 16 };
+enum { THREADS = 256, WARP = 32, STACK = 1 << 16 };
+typedef enum thread_state { UNBORN, READY, AT_WARP, AT_BLOCK, DONE } thread_state;
+
+/* A stack on which threads run, one after the other as long as none of them waits. */
 typedef struct fiber {
-    ucontext_t context;
+    ucontext_t first;
+    jmp_buf at;
     char *stack;
-    bool done;
+    bool made;
 } fiber;
 static fiber fibers[THREADS];
-static ucontext_t scheduler;
+static int idle[THREADS], n_idle; /* fibers on which nobody waits */
+static struct {
+    thread_state state;
+    int fiber;
+} threads[THREADS];
+static int order[THREADS], born, n_threads, on; /* on: the fiber that runs */
+static jmp_buf scheduler;
 static void (*body)(const void *);
 static const void *body_args;
-static bool met; /* somebody waits at a barrier */
 static uint32_t random_state = 1;
 
-static void enter(void)
+__attribute__((noinline)) static void back(void)
 {
-    body(body_args);
-    fibers[lw_emu_tid].done = true;
-    swapcontext(&fibers[lw_emu_tid].context, &scheduler);
+    if (_setjmp(fibers[on].at) == 0)
+        _longjmp(scheduler, 1);
+}
+
+static void live(void)
+{
+    for (;;) {
+        while (born < n_threads) {
+            lw_emu_tid = order[born++];
+            threads[lw_emu_tid].fiber = on;
+            threads[lw_emu_tid].state = READY;
+            body(body_args);
+            threads[lw_emu_tid].state = DONE;
+        }
+        idle[n_idle++] = on;
+        back();
+    }
+}
+
+static void wait_at(thread_state barrier)
+{
+    int me = lw_emu_tid;
+    threads[me].state = barrier;
+    back();
+    lw_emu_tid = me;
 }
 
 void lw_emu_sync(void)
 {
-    met = true;
-    swapcontext(&fibers[lw_emu_tid].context, &scheduler);
+    wait_at(AT_BLOCK);
 }
 
-static void shuffle(int *order, int n)
+void lw_emu_sync_warp(void)
+{
+    wait_at(AT_WARP);
+}
+
+/* Runs a fiber until somebody on it waits or nobody is left to be born. */
+__attribute__((noinline)) static void run_fiber(int i)
+{
+    on = i;
+    if (_setjmp(scheduler) != 0)
+        return;
+    if (fibers[on].made)
+        _longjmp(fibers[on].at, 1);
+    fibers[on].made = true;
+    setcontext(&fibers[on].first);
+}
+
+static uint32_t draw(void)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return random_state >> 8;
+}
+
+static void shuffle(int n)
 {
     for (int i = 0; i < n; i++)
         order[i] = i;
     for (int i = n - 1; i > 0; i--) {
-        random_state = random_state * 1664525u + 1013904223u;
-        int j = (int)((random_state >> 8) % (uint32_t)(i + 1)), was = order[i];
+        int j = (int)(draw() % (uint32_t)(i + 1)), was = order[i];
         order[i] = order[j];
         order[j] = was;
     }
 }
 
-static bool start_fibers(int n)
+static bool make_fiber(fiber *f)
 {
-    for (int i = 0; i < n; i++) {
-        fiber *f = &fibers[i];
-        if (!f->stack)
-            f->stack = malloc(STACK);
-        if (!f->stack || getcontext(&f->context) != 0)
+    f->made = false;
+    if (!f->stack)
+        f->stack = malloc(STACK);
+    if (!f->stack || getcontext(&f->first) != 0)
+        return false;
+    f->first.uc_stack.ss_sp = f->stack;
+    f->first.uc_stack.ss_size = STACK;
+    makecontext(&f->first, live, 0);
+    return true;
+}
+
+static bool make_fibers(void)
+{
+    for (n_idle = 0; n_idle < THREADS; n_idle++) {
+        idle[n_idle] = n_idle;
+        if (!make_fiber(&fibers[n_idle]))
             return false;
-        f->done = false;
-        f->context.uc_stack.ss_sp = f->stack;
-        f->context.uc_stack.ss_size = STACK;
-        f->context.uc_link = &scheduler;
-        makecontext(&f->context, enter, 0);
     }
     return true;
+}
+
+static int count(thread_state s, int begin, int end)
+{
+    int n = 0;
+    for (int i = begin; i < end; i++)
+        n += threads[i].state == s;
+    return n;
+}
+
+static int release(thread_state from, int begin, int end)
+{
+    for (int i = begin; i < end; i++)
+        if (threads[i].state == from)
+            threads[i].state = READY;
+    return end - begin;
+}
+
+/* Lets a block, or some of the warps that wait for their own lanes, go on. 0: nobody can. */
+static int let_go(int n)
+{
+    int warps = 0, released = 0;
+    if (count(AT_BLOCK, 0, n) == n)
+        return release(AT_BLOCK, 0, n);
+    for (int w = 0; w < n; w += WARP)
+        warps += count(AT_WARP, w, w + WARP) == WARP;
+    while (warps && !released)
+        for (int w = 0; w < n; w += WARP)
+            if (count(AT_WARP, w, w + WARP) == WARP && draw() & 1)
+                released += release(AT_WARP, w, w + WARP);
+    return released;
 }
 
 /* Every thread up to its next barrier, until all are done. False: some left while others waited. */
 static bool run_block(int n)
 {
-    int order[THREADS], left = n;
-    if (!start_fibers(n))
+    if (n_idle < THREADS && !make_fibers()) /* at first, and when a block was given up */
         return false;
-    shuffle(order, n);
-    while (left > 0) {
-        int ended = 0, before = left;
-        met = false;
-        for (int i = 0; i < n; i++) {
-            if (fibers[order[i]].done)
-                continue;
-            lw_emu_tid = order[i];
-            swapcontext(&scheduler, &fibers[order[i]].context);
-            ended += fibers[order[i]].done;
-        }
-        left -= ended;
-        if (met && (ended != 0 || before != n))
+    shuffle(n);
+    for (int i = 0; i < n; i++)
+        threads[i].state = UNBORN;
+    born = 0;
+    n_threads = n;
+    while (born < n)
+        run_fiber(idle[--n_idle]);
+    while (count(DONE, 0, n) < n) {
+        if (!let_go(n))
             return false; /* a barrier that not all threads reach */
+        for (int i = 0; i < n; i++)
+            if (threads[order[i]].state == READY) {
+                lw_emu_tid = order[i];
+                run_fiber(threads[order[i]].fiber);
+            }
     }
     return true;
 }

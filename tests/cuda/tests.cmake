@@ -15,6 +15,9 @@ set_target_properties(emulated_gpu PROPERTIES OUTPUT_NAME cuda SUFFIX ".so.1" LI
 add_test(NAME test_cuda_ops COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(test_cuda_ops PROPERTIES LABELS cuda TIMEOUT 900
   ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_OPS_LEAST=80")
+add_test(NAME test_cuda_networks COMMAND test_golden_networks WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(test_cuda_networks PROPERTIES LABELS cuda TIMEOUT 900
+  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_GOLDEN_DEVICE=cuda")
 add_test(NAME cli_cuda COMMAND sh ${CMAKE_SOURCE_DIR}/tests/cli/run_case.sh
   ${CMAKE_SOURCE_DIR}/tests/cli/cuda.sh $<TARGET_FILE:leeway> ${CMAKE_BINARY_DIR}/cli/cuda)
 set_tests_properties(cli_cuda PROPERTIES LABELS cli TIMEOUT 900 ENVIRONMENT "LW_EMULATED_GPU_DIR=${dir}")

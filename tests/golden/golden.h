@@ -68,8 +68,10 @@ double golden_sketch_error(const char *name, const float *have, int64_t n, const
 void golden_check(const char *what, double err, double tol);
 
 /* ---- running ---- */
+/* LW_GOLDEN_DEVICE: another device than the CPU, which computes networks forward. */
+bool golden_forward_only(void);
 lw_device *golden_device(lw_isa isa, int threads);
-/* The levels to test: ref and the best one; *n of them. */
+/* The levels to test: ref and the best one, on another device one; *n of them. */
 const lw_isa *golden_isas(int *n);
 #define assert_ok(expr)                                             \
     do {                                                            \
