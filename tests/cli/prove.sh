@@ -52,8 +52,24 @@ out_has '"undecided": 1'
 expect 0 prove depths cut --padding-atoms 2 --json
 out_has '"end": "no proof"'
 out_has '"undecided": 0'
-expect 1 prove trace cut 's(a,b)' --padding-atoms 2
+expect 1 prove trace cut 's(a,b)' --padding-atoms 2 --least-model-memory 0
 err_has 'no proof with at most 2 goals (--padding-atoms); undecided beyond'
+expect 1 prove trace cut 's(a,b)' --padding-atoms 2
+err_has 's(a,b): no proof of at most 20 steps (--max-depth)'
+# what the least model knows is traced, though states are longer than the limit
+mkdir wide
+printf 'p(a,b).\np(b,c).\np(c,d).\n' >wide/train.txt
+printf 'r0:1:p(x,h), p(h,i), p(i,y) -> far(x,y)\n' >wide/rules.txt
+for query in 'far(a,d)' 'far(X,d)'; do
+    expect 0 prove trace wide "$query" --padding-atoms 2
+    out_has 'proved in'
+    out_has 'p(b,c)'
+    err_has 'passes --padding-atoms 2'
+    expect 1 prove trace wide 'far(a,d)' --padding-atoms 2 --least-model-memory 0
+    err_has 'undecided beyond'
+done
+expect 1 prove trace wide 'far(a,d)' --padding-atoms 2 --max-states 1
+err_has 'far(a,d) has a proof by the least model, but none was found among'
 expect 1 prove trace cut 's(a,b)' --max-fact-pairs 1
 err_has 'undecided beyond'
 expect 1 prove trace cut 's(a,b)'
@@ -230,6 +246,8 @@ out_has '"undecided": 1'
 expect 0 prove depths circle --padding-atoms 20 --query-memory 1 --least-model-memory 0 --json
 out_has '"memory": 1'
 expect 1 prove trace circle 'grand(ann,eve)' --max-states 1000
+err_has 'no proof of at most 20 steps'
+expect 1 prove trace circle 'grand(ann,eve)' --max-states 1000 --least-model-memory 0
 err_has 'no proof among the 1000 states within the limit (--max-states)'
 
 if [ -d "${LW_TEST_DATA:-/nowhere}/kg/dprl" ]; then

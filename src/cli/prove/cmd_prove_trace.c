@@ -69,6 +69,55 @@ static int shortest(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb, l
     return 0;
 }
 
+/* Steps of the shortest proof by the least model, -1: none of at most --max-depth; LW_DEPTH_UNKNOWN: it does not
+ * fit. */
+static int ask_least(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb, lw_atom query,
+                     int32_t *depth)
+{
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    lw_cli_observer_open(&obs, cli);
+    LW_CLEANUP(lw_prove_least_clear) lw_prove_least m = {0};
+    LW_CLEANUP(lw_least_asker_free) lw_least_asker *asker = NULL;
+    *depth = LW_DEPTH_UNKNOWN;
+    LW_TRY(lw_prove_open_least(o, kb, o->max_depth, &obs.calls, &m));
+    if (!m.model)
+        return 0;
+    LW_TRY(lw_least_asker_new(m.model, &asker));
+    return lw_least_ask(asker, query, depth);
+}
+
+static int search(const lw_kb *kb, const lw_search_options *so, lw_atom query, lw_search_result *r,
+                  lw_search **s)
+{
+    lw_search_free(s);
+    LW_TRY(lw_search_new(kb, so, s));
+    return lw_search_run(*s, query, r);
+}
+
+/* A search that met a limit decides nothing, but the least model may: there is no proof, or one of so many steps,
+ * for which states may be as long as they can be. */
+static int decide(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb, lw_atom query,
+                  lw_search_options so, lw_search_result *r, lw_search **s)
+{
+    int32_t depth;
+    LW_TRY(ask_least(cli, o, kb, query, &depth));
+    if (depth == LW_DEPTH_UNKNOWN)
+        return 0;
+    r->by_model = true;
+    if (depth < 0) {
+        r->end = LW_SEARCH_DEPTH;
+        return 0;
+    }
+    so.max_atoms = LW_PROOF_MOST_ATOMS;
+    so.max_depth = depth;
+    LW_TRY(search(kb, &so, query, r, s));
+    r->by_model = true;
+    if (r->depth > 0)
+        lw_log(LW_LOG_WARN, "prove", "%s: its proof of %d steps passes --padding-atoms %d",
+               o->query, (int)r->depth, (int)o->padding_atoms);
+    return 0;
+}
+
 static int find(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb, lw_search_result *r,
                 lw_trace *t)
 {
@@ -81,8 +130,9 @@ static int find(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb, lw_se
     if (open)
         LW_TRY(shortest(cli, o, kb, query, &query));
     so.memory = (size_t)LW_MIN(o->query_memory, o->memory_limit) << 20;
-    LW_TRY(lw_search_new(kb, &so, &s));
-    LW_TRY(lw_search_run(s, query, r));
+    LW_TRY(search(kb, &so, query, r, &s));
+    if (r->depth < 0 && r->end != LW_SEARCH_NONE && r->end != LW_SEARCH_DEPTH)
+        LW_TRY(decide(cli, o, kb, query, so, r, &s));
     if (r->depth < 0)
         return 0;
     origin = lw_calloc((size_t)r->depth, sizeof *origin);
@@ -97,6 +147,12 @@ static int no_proof(const lw_prove_cli *o, const lw_search_result *r)
     if (r->end == LW_SEARCH_NONE)
         return lw_fail(LW_EFAILED, "%s has no proof: all %lld states were searched", o->query,
                        (long long)r->states);
+    if (r->by_model && r->end != LW_SEARCH_DEPTH)
+        return lw_fail(
+            LW_EFAILED,
+            "%s has a proof by the least model, but none was found among %lld states: raise "
+            "--max-states, --query-memory",
+            o->query, (long long)r->states);
     if (r->end == LW_SEARCH_CUT && r->atoms_cut > 0)
         return lw_fail(LW_EFAILED,
                        "%s: no proof with at most %d goals (--padding-atoms); undecided beyond",
