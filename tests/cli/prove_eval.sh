@@ -193,6 +193,17 @@ grep -q '^rules,all,all,2,MRR,1,0$' table/compare.csv || fails 'the rule proves 
 grep -q '^ceiling,half links,neither seen,2,MRR,1,0$' table/compare.csv || fails 'no fact is of() anything'
 grep -q '^half links,all,all,2,MRR,0.5,0$' table/compare.csv || fails 'half links tie: rank 2 of 3'
 [ -s table/report.html ] || fails 'no page'
+compare='land --no-end-proof-action --corruption-modes tail --n-corruptions all --seeds 2'
+[ ! -d "${LW_TEST_DATA:-/nowhere}/kg/dprl/countries_s3" ] ||
+    compare="$LW_TEST_DATA/kg/dprl/countries_s3 --corruption-modes tail --padding-states 20 --skip-unary-actions --seeds 2"
+# shellcheck disable=SC2086
+expect 0 prove compare $compare --ranks-only --output-dir ranks
+# shellcheck disable=SC2086
+expect 0 prove compare $compare --two-stage --output-dir stages
+out_has 'Two stages, margin measured and not proven'
+cmp -s ranks/compare.csv stages/compare.csv || fails 'two stages rank otherwise'
+grep -q '"rows_bf16"' stages/summary.json || fails 'the summary does not say what two stages were'
+grep -q '"two_stage": null' ranks/summary.json || fails 'ranks of one stage say that there were two'
 expect 2 prove compare land --corruption-modes both
 expect 2 prove compare land --seeds 0
 expect 4 prove compare land --kge nowhere

@@ -187,12 +187,13 @@ static void same_ranks(const lw_prove_eval *a, const lw_prove_eval *b)
 }
 
 static void ranks_of(const base *b, const lw_kb *kb, const lw_queries *q, bool sample,
-                     uint64_t seed)
+                     uint64_t seed, int32_t constants_as)
 {
     LW_CLEANUP(lw_prove_eval_clear) lw_prove_eval plain = {0};
     LW_CLEANUP(lw_store_free) lw_store *store = NULL;
     lw_policy_config config = lw_policy_default(kb->n_constants, lw_kb_endf(kb));
     config.hidden = config.embed = 64; /* seconds, and bf16 is off as far */
+    config.constants_as = constants_as;
     ok(lw_store_new(true, &store));
     ok(lw_policy_declare(&config, store));
     ok(lw_policy_formula(&config, seed, store));
@@ -214,12 +215,14 @@ static void ranks_of(const base *b, const lw_kb *kb, const lw_queries *q, bool s
             continue;
         same_ranks(&plain, &e);
         assert_true(e.two_stage.on);
-        print_message(
-            "%s%s, %s: %lld rows of f32 alone; %lld in bf16 and %lld in f32, %lld walked again%s\n",
-            b->name, b->rules ? " (first rules)" : "", sample ? "drawn" : "greedy",
-            (long long)plain.walks.states_scored, (long long)e.walks.first_scored,
-            (long long)(e.walks.states_scored - e.walks.first_scored), (long long)e.two_stage.again,
-            e.two_stage.fell_back ? ", fell back" : "");
+        print_message("%s%s, %s, constants %d: %lld rows of f32 alone; %lld in bf16 and %lld in "
+                      "f32, %lld walked "
+                      "again%s\n",
+                      b->name, b->rules ? " (first rules)" : "", sample ? "drawn" : "greedy",
+                      (int)constants_as, (long long)plain.walks.states_scored,
+                      (long long)e.walks.first_scored,
+                      (long long)(e.walks.states_scored - e.walks.first_scored),
+                      (long long)e.two_stage.again, e.two_stage.fell_back ? ", fell back" : "");
     }
 }
 
@@ -249,8 +252,10 @@ static void ranks_are_those_of_f32(void **state)
             kb,
             &(lw_query_options){.split = "test", .limit = bases[i].queries, .skip_unknown = true},
             &problems, &q));
-        ranks_of(&bases[i], kb, &q, false, i);
-        ranks_of(&bases[i], kb, &q, true, i);
+        for (int32_t as = 0; as < LW_POLICY_CONSTANTS; as++)
+            if (as == LW_POLICY_CONSTANTS_OWN || as >= LW_POLICY_CONSTANTS_SHARED)
+                ranks_of(&bases[i], kb, &q, false, i, as);
+        ranks_of(&bases[i], kb, &q, true, i, LW_POLICY_CONSTANTS_OWN);
         lw_queries_clear(&q);
     }
 }

@@ -19,7 +19,8 @@ int lw_prove_ranking(const lw_cli *cli, const lw_prove_cli *o, const lw_prove_ca
     LW_TRY(lw_prove_corruption(cli, c, &e.corrupt));
     lw_prove_modes(c->modes, c->n_modes, e.mode);
     e.rank_rule = c->rank_rule;
-    e.ranks_only = c->ranks_only;
+    e.ranks_only = c->ranks_only || c->two_stage;
+    e.two_stage = c->two_stage;
     e.least_model_memory = (size_t)o->least_model_memory << 20;
     *out = e;
     return 0;

@@ -10,7 +10,7 @@ typedef struct lw_prove_candidates {
     const char *n, *modes[LW_CORRUPT_MODES]; /* --n-corruptions, --corruption-modes */
     int32_t n_modes, domains, rank_rule;
     int32_t precision; /* of the walks: 0 f32, 1 bf16 */
-    bool filtered, ranks_only;
+    bool filtered, ranks_only, two_stage;
 } lw_prove_candidates;
 
 /* Rows over a struct T that has these as `field`; groups are the commands' own. */
@@ -49,6 +49,15 @@ typedef struct lw_prove_candidates {
             .name = "rank-rule", .choices = "realistic|optimistic|pessimistic", \
             .fallback = "realistic", .group = in,                               \
             .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties" \
+    }
+
+#define LW_PROVE_CANDIDATES_STAGES(T, field, in)                                              \
+    {                                                                                         \
+        LW_OPT(T, field.two_stage),                                                           \
+            .name = "two-stage", .group = in,                                                 \
+            .help = "ranks only, walked in bf16 and, where that leaves a choice or a "        \
+                    "comparison of scores open, in f32: the ranks of f32, sooner where bf16 " \
+                    "is fast; no certificate, the margin is measured"                         \
     }
 
 /* What they say of corruptions. LW_EUSAGE: no number. */

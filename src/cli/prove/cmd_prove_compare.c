@@ -47,6 +47,7 @@ static const lw_option compare_options[] = {
     LW_PROVE_CANDIDATES_RULE(compare_cli, candidates, "Candidates"),
     {LW_OPT(compare_cli, candidates.ranks_only), .name = "ranks-only", .group = "Work",
      .help = "walk a corruption no further than its rank needs: no share of corruptions proved"},
+    LW_PROVE_CANDIDATES_STAGES(compare_cli, candidates, "Work"),
     {LW_OPT(compare_cli, prove.least_model_memory), .name = "least-model-memory", .fallback = "128",
      .max = 1 << 24, .unit = "MiB", .group = "Work",
      .help = "for everything that follows: the ceiling, and lengths of proofs; 0: without"},

@@ -13,7 +13,7 @@ typedef struct eval_cli {
     lw_prove_cli prove; /* first: the shared tables lie over it */
     lw_prove_candidates candidates;
     int32_t fixed_batch_size, rows;
-    bool deterministic, ema, two_stage;
+    bool deterministic, ema;
     const char *policy, *output_dir, *save_scores;
     int64_t cache_memory, memory_limit; /* MiB */
     double penalty, temperature;
@@ -58,11 +58,7 @@ static const lw_option eval_options[] = {
     {LW_OPT(eval_cli, candidates.ranks_only), .name = "ranks-only", .group = "Work",
      .help = "walk a corruption no further once it is sure to stand above or below its query: the "
              "same ranks, sooner; no AUC-PR, no share of corruptions proved"},
-    {LW_OPT(eval_cli, two_stage), .name = "two-stage", .group = "Work",
-     .help =
-         "ranks only, walked in bf16 and, where that leaves a choice or a comparison of scores "
-         "open, in f32: the ranks of f32, sooner where bf16 is fast; no certificate, the margin is "
-         "measured"},
+    LW_PROVE_CANDIDATES_STAGES(eval_cli, candidates, "Work"),
     {LW_OPT(eval_cli, fixed_batch_size), .name = "fixed-batch-size", .fallback = "512", .min = 1,
      .max = 1 << 20, .unit = "proofs", .group = "Work", .help = "walked together"},
     {LW_OPT(eval_cli, rows), .name = "rows", .fallback = "1024", .min = 1, .max = 1 << 20,
@@ -92,8 +88,6 @@ static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_option
     e.walks.rows = o->rows;
     e.walks.cache_bytes = (size_t)o->cache_memory << 20;
     e.walks.sample = !o->deterministic;
-    e.two_stage = o->two_stage;
-    e.ranks_only = e.ranks_only || o->two_stage;
     e.penalty = o->penalty;
     e.memory_limit = (size_t)o->memory_limit << 20;
     e.save_scores = o->save_scores;

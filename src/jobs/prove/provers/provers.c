@@ -90,6 +90,20 @@ static void take_ceiling(work *w, const lw_prove_eval *e, int32_t s)
     }
 }
 
+static void take_stages(const lw_prove_eval *e, lw_prover_stages *to)
+{
+    const lw_prove_two_stage *t = &e->two_stage;
+    if (!t->on)
+        return;
+    to->n++;
+    to->fell_back += t->fell_back;
+    to->rows_bf16 += e->walks.first_scored;
+    to->rows_f32 += e->walks.states_scored - e->walks.first_scored;
+    to->again += t->again;
+    to->most_of_margin = fmax(
+        to->most_of_margin, fmax(t->most.logit / t->margin.logit, t->most.score / t->margin.score));
+}
+
 /* policy NULL: untrained. kge: with the embedding. */
 static int walk(work *w, const char *policy, lw_kge *kge, lw_prover *row)
 {
@@ -102,7 +116,8 @@ static int walk(work *w, const char *policy, lw_kge *kge, lw_prover *row)
         LW_TRY(open_policy(w, policy, s, &opened));
         if (kge)
             LW_TRY(lw_kge_plausibility(kge, &eo.kge));
-        if (row != w->p->row) /* the ceiling is known */
+        if (row != w->p->row &&
+            !eo.ranks_only) /* the ceiling is known, and nothing is left out by it */
             eo.least_model_memory = 0;
         LW_TRY(lw_prove_eval_run(w->p->kb, w->p->queries, w->known->set,
                                  eo.corrupt.filtered ? LW_QUERIES_SPLITS : 0, w->dev,
@@ -115,6 +130,7 @@ static int walk(work *w, const char *policy, lw_kge *kge, lw_prover *row)
             take_ceiling(w, &e, s);
             w->p->candidates = e.candidates;
         }
+        take_stages(&e, &row->stages);
         const lw_prove_means m = lw_prove_eval_means(&e, LW_RANK_REALISTIC, -1, NULL, NULL);
         proved += (double)m.positives_proved / (double)LW_MAX(m.lists, 1);
         wrong += m.false_proved;

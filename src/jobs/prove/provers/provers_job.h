@@ -30,6 +30,13 @@ typedef struct lw_provers_options {
     int threads;
 } lw_provers_options;
 
+/* Walks of a row in two stages (rank_job.h), over seeds. */
+typedef struct lw_prover_stages {
+    int32_t n, fell_back;               /* evaluations; of these, done again in f32 alone */
+    int64_t rows_bf16, rows_f32, again; /* rows of the network; corruptions walked again */
+    double most_of_margin; /* the largest difference that was seen, of what is trusted */
+} lw_prover_stages;
+
 /* One row. */
 typedef struct lw_prover {
     char *name;
@@ -37,6 +44,7 @@ typedef struct lw_prover {
     double true_proved,
         false_proved; /* shares over seeds; NaN: it proves nothing, or is not known */
     double seconds;   /* of all seeds */
+    lw_prover_stages stages;
 } lw_prover;
 
 /* What a query is sorted by. */
@@ -96,6 +104,8 @@ typedef struct lw_provers_context {
 /* Three sentences by fixed rules: what is best and how far from the ceiling, whether training is more than its
  * deviation, what is left where a half link was never seen. */
 void lw_provers_conclude(const lw_provers_context *c, lw_str sentence[3]);
+/* What two stages were, when they were asked for: a line, appended. */
+void lw_provers_say_stages(const lw_provers_context *c, lw_str *out);
 json_t *lw_provers_json(const lw_provers_context *c);
 int lw_provers_text(const lw_provers_context *c, lw_str *out);
 /* The table of all rows, then one of MRR by a kind of group (`most` groups at most). */

@@ -167,6 +167,30 @@ void lw_provers_conclude(const lw_provers_context *c, lw_str sentence[3])
     say_halves(c, &sentence[2]);
 }
 
+void lw_provers_say_stages(const lw_provers_context *c, lw_str *out)
+{
+    lw_prover_stages all = {0};
+    for (int32_t r = 0; r < c->p->n; r++) {
+        const lw_prover_stages *x = &c->p->row[r].stages;
+        all.n += x->n;
+        all.fell_back += x->fell_back;
+        all.rows_bf16 += x->rows_bf16;
+        all.rows_f32 += x->rows_f32;
+        all.most_of_margin = fmax(all.most_of_margin, x->most_of_margin);
+    }
+    if (all.n == 0)
+        return;
+    lw_str_addf(
+        out,
+        "Two stages, margin measured and not proven (at most %.0f %% of it was seen): %lld rows "
+        "in bf16, %lld in f32",
+        100 * all.most_of_margin, (long long)all.rows_bf16, (long long)all.rows_f32);
+    if (all.fell_back > 0)
+        lw_str_addf(out, "; %d of %d evaluations were done again in f32 alone", (int)all.fell_back,
+                    (int)all.n);
+    lw_str_add(out, ".");
+}
+
 /* ---- outputs ----------------------------------------------------------------------------------- */
 
 static json_t *cell_json(const lw_provers_cell *cell)
@@ -179,13 +203,25 @@ static json_t *cell_json(const lw_provers_cell *cell)
     return j;
 }
 
+/* null: not asked for, or no network. */
+static json_t *stages_json(const lw_prover_stages *x)
+{
+    if (x->n == 0)
+        return json_null();
+    return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:o}", "certified", 0, "evaluations", x->n,
+                     "fell_back", x->fell_back, "rows_bf16", (json_int_t)x->rows_bf16, "rows_f32",
+                     (json_int_t)x->rows_f32, "walked_again", (json_int_t)x->again,
+                     "most_of_margin", lw_json_real(x->most_of_margin));
+}
+
 static json_t *row_json(const lw_provers_context *c, int32_t r, lw_provers_group *const *g,
                         const int32_t *n)
 {
     const lw_prover *x = &c->p->row[r];
-    json_t *j = json_pack("{s:s, s:o, s:o, s:o}", "name", x->name, "true_proved",
+    json_t *j = json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", x->name, "true_proved",
                           lw_json_real(x->true_proved), "false_proved",
-                          lw_json_real(x->false_proved), "seconds", lw_json_real(x->seconds));
+                          lw_json_real(x->false_proved), "seconds", lw_json_real(x->seconds),
+                          "two_stage", stages_json(&x->stages));
     for (int by = 0; by < LW_PROVERS_BYS; by++) {
         json_t *groups = json_object();
         for (int32_t i = 0; i < n[by]; i++) {
@@ -244,6 +280,9 @@ int lw_provers_text(const lw_provers_context *c, lw_str *out)
         lw_str_addf(out, "%s%s\n", i ? "" : "\n", lw_str_c(&said[i]));
         lw_str_clear(&said[i]);
     }
+    const size_t end = out->len;
+    lw_provers_say_stages(c, out);
+    lw_str_add(out, out->len > end ? "\n" : "");
     return out->failed ? LW_ENOMEM : 0;
 }
 
