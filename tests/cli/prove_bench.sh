@@ -27,7 +27,7 @@ for file in summary.json cases.csv steps.csv report.html; do
     [ -s out/$file ] || fails "no $file"
 done
 cmp -s cases.csv out/cases.csv || fails '--csv and cases.csv differ'
-[ "$(wc -l <cases.csv)" -eq 8 ] || fails 'uniform, f32 with 512, 1 and 3, nothing kept and one query, bf16'
+[ "$(wc -l <cases.csv)" -eq 10 ] || fails 'uniform, f32 with 512, 1 and 3, nothing kept and one query, bf16, two rankings'
 grep -q '^uniform,512,2,' cases.csv || fails 'no uniform case'
 grep -q '^repeated,512,2,.*,6,' cases.csv || fails 'the first query six times is six choices'
 grep -q '^f32,3,2,.*,10,' cases.csv || fails 'the case of batch 3 has another number of choices'
@@ -38,6 +38,7 @@ done
 expect 0 prove bench land --n-corruptions 1 --samples 1 --batch-size 2 --no-steps --max-depth 1
 out_has 'network f32, batch 2'
 out_has 'All f32 cases gave equal results'
+out_has 'Ranking in two stages gave the ranks of f32'
 grep -q 'Steps of one batch' "$out" && fails 'steps were not asked for'
 
 # bad input

@@ -159,9 +159,10 @@ const lw_command lw_cmd_prove_bench = {
     .usage = "DATASET [options]",
     .notes = "The first queries and their corruptions are walked without a network, in f32 with "
              "each batch size, without keeping features, as many times the first query, and in "
-             "bf16; then the steps of one batch "
+             "bf16; they are ranked without whole walks, in f32 and in two stages; then the steps "
+             "of one batch "
              "are timed one by one. Every sample has a set-up of its own, so nothing is known from "
-             "the one before. Fails when results depend on batch or cache.",
+             "the one before. Fails when results depend on batch or cache, or ranks on the stages.",
     .examples = "leeway prove bench data/family --rules rules48.txt --output-dir bench\n"
                 "leeway prove bench data/family --n-test-queries 5 --batch-size 512 --samples 1\n"
                 "leeway prove bench data/countries_s3 --policy runs/ppo --json",

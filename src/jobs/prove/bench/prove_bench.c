@@ -8,6 +8,8 @@
 #include "base/base.h"
 #include "models/models.h"
 
+enum { FEWEST_OF_STEPS = 5 }; /* samples */
+
 /* What a walk came to; compared between cases. */
 typedef struct outcome {
     double log_prob;
@@ -18,6 +20,7 @@ typedef struct bench_run {
     const lw_kb *kb;
     lw_device *dev;
     const lw_policy_source *policy;
+    const lw_queries *q;
     const lw_prove_bench_config *c;
     const lw_observer *obs;
     lw_prove_bench *b;
@@ -27,6 +30,7 @@ typedef struct bench_run {
     outcome *now, *f32;  /* [n] */
     bool known;          /* f32 holds results */
     bool repeated;       /* every candidate is the first query */
+    lw_prove_eval ranks; /* of f32; no lists: not yet */
     int64_t sample, samples;
 } bench_run;
 
@@ -38,7 +42,8 @@ lw_prove_bench_config lw_prove_bench_defaults(void)
                                    .batch = {64, 128, 256, 512, 1024, 2048, 4096},
                                    .n_batch = 7,
                                    .samples = 3,
-                                   .steps = true};
+                                   .steps = true,
+                                   .least_model_memory = (size_t)128 << 20};
 }
 
 /* ---- candidates ------------------------------------------------------------------------------ */
@@ -117,19 +122,66 @@ static int walk(bench_run *r, lw_walks *w, int64_t most)
     return lw_walks_run(w, next_walk, keep_outcome, r);
 }
 
+/* What samples of a kind are of. */
+typedef struct kind {
+    const char *name;
+    const lw_policy_source *policy;
+    lw_walks_options o;
+    int64_t most;   /* walks */
+    int32_t fewest; /* samples, however few are asked for */
+    bool ranks, two_stage;
+} kind;
+
+static int expect_same_ranks(bench_run *r, lw_prove_eval *e, const char *name)
+{
+    for (int32_t i = 0; i < r->ranks.n_lists; i++) {
+        const lw_prove_list *is = &e->list[i], *was = &r->ranks.list[i];
+        if (is->score != was->score || memcmp(&is->rank, &was->rank, sizeof is->rank) != 0)
+            return lw_fail(LW_EFAILED, "query %d: %s ranks it otherwise than f32",
+                           (int)is->query + 1, name);
+    }
+    if (r->ranks.n_lists > 0)
+        return 0;
+    r->ranks = *e;
+    *e = (lw_prove_eval){0};
+    return 0;
+}
+
+static int rank_sample(bench_run *r, const kind *k, sample *out)
+{
+    LW_CLEANUP(lw_prove_eval_clear) lw_prove_eval e = {0};
+    lw_prove_eval_options o = lw_prove_eval_defaults();
+    const double cpu = lw_process_seconds();
+    o.walks = k->o;
+    o.corrupt = r->c->corrupt;
+    for (int m = 0; m < LW_CORRUPT_MODES; m++)
+        o.mode[m] = m == r->c->mode;
+    o.ranks_only = true;
+    o.two_stage = k->two_stage;
+    o.least_model_memory = r->c->least_model_memory;
+    LW_TRY(lw_prove_eval_run(r->kb, r->q, NULL, 0, r->dev, k->policy, &o, r->obs, &e));
+    if (e.interrupted)
+        return lw_fail(LW_ESTOPPED, "stopped");
+    *out = (sample){.set_up = 1e3 * (e.seconds - e.walks.seconds),
+                    .run = 1e3 * e.walks.seconds,
+                    .cpu = 1e3 * (lw_process_seconds() - cpu),
+                    .counts = e.walks,
+                    .bytes = e.bytes};
+    return expect_same_ranks(r, &e, k->name);
+}
+
 /* A new set-up, one candidate for what is prepared at the first run, then all `most`. */
-static int take_sample(bench_run *r, const lw_policy_source *policy, const lw_walks_options *o,
-                       int64_t most, sample *out)
+static int take_sample(bench_run *r, const kind *k, sample *out)
 {
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     double began = lw_now();
-    LW_TRY(lw_walks_new(r->kb, r->dev, policy, o, &w));
+    LW_TRY(lw_walks_new(r->kb, r->dev, k->policy, &k->o, &w));
     lw_walks_observe(w, r->obs);
     LW_TRY(walk(r, w, 1));
     const lw_walks_counts before = *lw_walks_counted(w);
     double ready = lw_now();
     double cpu = lw_process_seconds();
-    LW_TRY(walk(r, w, most));
+    LW_TRY(walk(r, w, k->most));
     *out = (sample){.set_up = 1e3 * (ready - began),
                     .run = 1e3 * (lw_now() - ready),
                     .cpu = 1e3 * (lw_process_seconds() - cpu),
@@ -139,11 +191,10 @@ static int take_sample(bench_run *r, const lw_policy_source *policy, const lw_wa
 }
 
 /* Samples of one kind, at most config->samples: the one of median time, and statistics. */
-static int take_samples(bench_run *r, const lw_policy_source *policy, const lw_walks_options *o,
-                        int64_t most, const char *name, lw_summary *set_up, lw_summary *run,
+static int take_samples(bench_run *r, const kind *k, lw_summary *set_up, lw_summary *run,
                         sample *middle)
 {
-    const int32_t n = LW_MAX(r->c->samples, 1);
+    const int32_t n = LW_MAX(r->c->samples, LW_MAX(k->fewest, 1));
     LW_CLEANUP(lw_free) sample *s = lw_calloc((size_t)n, sizeof *s);
     LW_CLEANUP(lw_free) double *ms = lw_calloc(2 * (size_t)n, sizeof *ms);
     double began = lw_now();
@@ -151,8 +202,8 @@ static int take_samples(bench_run *r, const lw_policy_source *policy, const lw_w
     if (!s || !ms)
         return LW_ENOMEM;
     while (taken < n && (taken == 0 || r->c->seconds <= 0 || lw_now() - began < r->c->seconds)) {
-        lw_observe_progress(r->obs, "bench", r->sample + taken, r->samples, name);
-        LW_TRY(take_sample(r, policy, o, most, &s[taken]));
+        lw_observe_progress(r->obs, "bench", r->sample + taken, r->samples, k->name);
+        LW_TRY(k->ranks ? rank_sample(r, k, &s[taken]) : take_sample(r, k, &s[taken]));
         ms[taken] = s[taken].run;
         ms[n + taken] = s[taken].set_up;
         taken++;
@@ -187,7 +238,7 @@ static double share_of(double flops, double seconds, double gflops)
  * choices are drawn anew. */
 static int expect_same(bench_run *r, const lw_prove_bench_case *k)
 {
-    if (lw_str_eq(k->method, "uniform") || lw_str_eq(k->method, "bf16"))
+    if (!lw_str_eq(k->method, "f32") && !r->repeated)
         return 0;
     if (!r->known) {
         r->known = true;
@@ -206,40 +257,49 @@ static int expect_same(bench_run *r, const lw_prove_bench_case *k)
 static int add_case(bench_run *r, const char *method, int32_t batch, size_t cache)
 {
     lw_prove_bench_case *k = &r->b->cases[r->b->n_cases];
-    bool uniform = lw_str_eq(method, "uniform"), bf16 = lw_str_eq(method, "bf16");
-    lw_walks_options o = r->c->walks;
+    const bool uniform = lw_str_eq(method, "uniform"), stages = lw_str_eq(method, "two stages"),
+               ranks = stages || lw_str_eq(method, "ranks");
+    kind of = {.name = k->name,
+               .policy = uniform ? NULL : r->policy,
+               .o = r->c->walks,
+               .most = r->n,
+               .ranks = ranks,
+               .two_stage = stages};
     sample s;
     r->repeated = lw_str_eq(method, "repeated");
-    o.fixed_batch_size = batch;
-    o.cache_bytes = cache;
-    o.precision = bf16 ? LW_NUM_BF16 : LW_NUM_F32;
+    of.o.fixed_batch_size = batch;
+    of.o.cache_bytes = cache;
+    of.o.precision = lw_str_eq(method, "bf16") ? LW_NUM_BF16 : LW_NUM_F32;
     *k = (lw_prove_bench_case){.method = method, .batch = batch};
-    snprintf(k->name, sizeof k->name, "%s%s, batch %d%s", uniform ? "" : "network ",
-             r->repeated ? "f32" : method, batch,
+    snprintf(k->name, sizeof k->name, "%s%s, batch %d%s",
+             uniform ? ""
+             : ranks ? "ranks, "
+                     : "network ",
+             r->repeated || (ranks && !stages) ? "f32" : method, batch,
              r->repeated              ? ", one query"
              : cache == 0 && !uniform ? ", nothing kept"
                                       : "");
-    LW_TRY(take_samples(r, uniform ? NULL : r->policy, &o, r->n, k->name, &k->set_up, &k->run, &s));
+    LW_TRY(take_samples(r, &of, &k->set_up, &k->run, &s));
     k->counts = s.counts;
     k->counts_ms = s.run;
     k->cpu_ms = s.cpu;
     k->fill = s.counts.plan_runs == 0
                   ? (double)NAN
-                  : (double)s.counts.states_scored / ((double)s.counts.plan_runs * o.rows);
+                  : (double)s.counts.states_scored / ((double)s.counts.plan_runs * of.o.rows);
     k->bytes = s.bytes;
     k->flops = uniform ? 0 : lw_prove_bench_flops(r->policy->config, &s.counts);
-    double peak = uniform ? 0 : lw_machine_rate(&r->b->peak, (lw_num)o.precision);
+    double peak = uniform || stages ? 0 : lw_machine_rate(&r->b->peak, (lw_num)of.o.precision);
     k->share = share_of(k->flops, 1e-3 * k->run.p50, peak);
     k->network_share = share_of(k->flops, s.counts.network_seconds, peak);
     r->b->n_cases++;
-    return expect_same(r, k);
+    return ranks ? 0 : expect_same(r, k);
 }
 
 static int run_cases(bench_run *r)
 {
     const lw_prove_bench_config *c = r->c;
     int32_t usual = c->walks.fixed_batch_size;
-    r->b->cases = lw_calloc((size_t)c->n_batch + 5, sizeof *r->b->cases);
+    r->b->cases = lw_calloc((size_t)c->n_batch + 7, sizeof *r->b->cases);
     if (!r->b->cases)
         return LW_ENOMEM;
     LW_TRY(add_case(r, "uniform", usual, c->walks.cache_bytes));
@@ -250,7 +310,9 @@ static int run_cases(bench_run *r)
     if (c->walks.cache_bytes > 0)
         LW_TRY(add_case(r, "f32", usual, 0));
     LW_TRY(add_case(r, "repeated", usual, c->walks.cache_bytes));
-    return add_case(r, "bf16", usual, c->walks.cache_bytes);
+    LW_TRY(add_case(r, "bf16", usual, c->walks.cache_bytes));
+    LW_TRY(add_case(r, "ranks", usual, c->walks.cache_bytes));
+    return add_case(r, "two stages", usual, c->walks.cache_bytes);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -263,7 +325,8 @@ void lw_prove_bench_step_times(lw_prove_bench_step *s, int32_t n)
         s[d].ms = s[d].all.min - (d > 0 ? s[d - 1].all.min : 0);
 }
 
-/* Walks that may take one step longer each time. */
+/* Walks that may take one step longer each time. A step is the difference of two runs: disturb the first of them and
+ * the step looks cheap, disturb the second and it is a spike, so a single sample would not do. */
 static int run_steps(bench_run *r)
 {
     lw_prove_bench *b = r->b;
@@ -273,7 +336,11 @@ static int run_steps(bench_run *r)
     if (!b->steps)
         return LW_ENOMEM;
     for (int32_t d = 0; d < b->max_depth; d++) {
-        lw_walks_options o = r->c->walks;
+        kind of = {.name = "steps",
+                   .policy = r->policy,
+                   .o = r->c->walks,
+                   .most = most,
+                   .fewest = FEWEST_OF_STEPS};
         lw_summary set_up, run;
         sample s;
         int64_t done = 0;
@@ -281,8 +348,8 @@ static int run_steps(bench_run *r)
             done += r->f32[i].depth <= d;
         if (done == most)
             break;
-        o.env.max_depth = d + 1;
-        LW_TRY(take_samples(r, r->policy, &o, most, "steps", &set_up, &run, &s));
+        of.o.env.max_depth = d + 1;
+        LW_TRY(take_samples(r, &of, &set_up, &run, &s));
         b->steps[b->n_steps++] = (lw_prove_bench_step){(double)done / (double)most, 0, run};
     }
     lw_prove_bench_step_times(b->steps, b->n_steps);
@@ -328,8 +395,9 @@ static int bench(bench_run *r, const lw_queries *q)
     b->machine = lw_machine_json(b->threads, isa);
     if (!b->machine)
         return lw_fail(LW_ENOMEM, "no memory for the machine's description");
-    r->samples = r->c->samples *
-                 (int64_t)(r->c->n_batch + 4 + (r->c->steps ? r->c->walks.env.max_depth : 0));
+    r->samples = r->c->samples * (int64_t)(r->c->n_batch + 6);
+    if (r->c->steps)
+        r->samples += LW_MAX(r->c->samples, FEWEST_OF_STEPS) * (int64_t)r->c->walks.env.max_depth;
     lw_observe_progress(r->obs, "bench", 0, r->samples, "what this machine can do");
     LW_TRY(lw_machine_measure(b->threads, isa, r->obs, &b->peak));
     LW_TRY(run_cases(r));
@@ -342,7 +410,7 @@ int lw_prove_bench_run(const lw_kb *kb, const lw_queries *q, lw_device *dev,
                        const lw_observer *obs, lw_prove_bench *out)
 {
     LW_CLEANUP(lw_prove_bench_clear) lw_prove_bench b = {0};
-    bench_run r = {.kb = kb, .dev = dev, .policy = policy, .c = c, .obs = obs, .b = &b};
+    bench_run r = {.kb = kb, .dev = dev, .policy = policy, .q = q, .c = c, .obs = obs, .b = &b};
     if (!policy || !policy->config)
         return lw_fail(LW_EUSAGE, "the uniform policy has no network to measure; take "
                                   "formula[:SEED] or a model folder");
@@ -353,6 +421,7 @@ int lw_prove_bench_run(const lw_kb *kb, const lw_queries *q, lw_device *dev,
     lw_free(&r.candidate);
     lw_free(&r.now);
     lw_free(&r.f32);
+    lw_prove_eval_clear(&r.ranks);
     if (rc == 0) {
         *out = b;
         b = (lw_prove_bench){0};

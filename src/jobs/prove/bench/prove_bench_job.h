@@ -2,7 +2,7 @@
 /*
  * How long the evaluation of a policy takes and where the time goes: the same candidates walked
  * with each number of proofs alive together, by no network, in f32 and in bf16, as many times one
- * query, and the cost of every single step of one batch.
+ * query, ranked without whole walks in f32 and in two stages, and the cost of every single step of one batch.
  *
  * A sample is a run on a set-up of its own, so that nothing is known from the one before. Setting
  * up (plans, memory, tables projected, one candidate walked) is timed apart.
@@ -16,7 +16,7 @@
 #include "formats/formats.h"
 #include "session/session_machine.h"
 #include "base/observer.h"
-#include "jobs/prove/walk/prove_walks.h"
+#include "jobs/prove/rank/rank_job.h"
 #include "report/report.h"
 
 enum { LW_PROVE_BENCH_MOST = 16 };
@@ -26,18 +26,20 @@ typedef struct lw_prove_bench_config {
     lw_corrupt_options corrupt;
     int32_t mode; /* lw_corrupt_mode: one list for each query */
     int32_t batch[LW_PROVE_BENCH_MOST], n_batch;
-    int32_t samples; /* of each case */
-    double seconds;  /* no further samples of a case after this long; 0: no limit */
-    bool steps;      /* measure every step of one batch */
+    int32_t samples;           /* of each case; of steps at least 5 */
+    double seconds;            /* no further samples of a case after this long; 0: no limit */
+    bool steps;                /* measure every step of one batch */
+    size_t least_model_memory; /* of ranking, as lw_prove_eval_options has it */
 } lw_prove_bench_config;
 
 /* One way to evaluate all candidates. */
 typedef struct lw_prove_bench_case {
     char name[48]; /* "network f32, batch 512" */
-    const char
-        *method; /* "uniform", "f32", "repeated" (f32, the first query again and again), "bf16" */
+    const char *
+        method; /* "uniform", "f32", "repeated" (f32, the first query again and again), "bf16", "ranks" (f32,
+                    walks left where ranks are sure), "two stages" (the same, bf16 first) */
     int32_t batch;
-    lw_summary set_up, run; /* milliseconds */
+    lw_summary set_up, run; /* milliseconds; of ranking, run is the walks and set_up the rest */
     lw_walks_counts counts; /* of the sample nearest to the median time */
     double counts_ms;       /* that sample's time */
     double cpu_ms;          /* and its processor time, all threads */
@@ -73,7 +75,7 @@ typedef struct lw_prove_bench {
 
 /* 100 corruptions in one list, batches 64 .. 4096, 3 samples, steps. */
 lw_prove_bench_config lw_prove_bench_defaults(void);
-/* policy: with a network. LW_EFAILED when a case's results differ from another's. */
+/* policy: with a network. LW_EFAILED when a case's results differ from another's; ranks included. */
 int lw_prove_bench_run(const lw_kb *kb, const lw_queries *q, lw_device *dev,
                        const lw_policy_source *policy, const lw_prove_bench_config *c,
                        const lw_observer *obs, lw_prove_bench *out);
