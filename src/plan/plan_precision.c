@@ -16,7 +16,7 @@
  * forward and weight gradient share it. Where the f32 value is kept for the backward pass anyway,
  * that pass casts it again instead of keeping both. A group norm, an elementwise program or a matrix
  * product of bf16 read by products only writes the narrow type itself; a LayerNorm read both ways
- * writes both. Attention without a gradient reads and writes bf16 likewise (not under int8); with one
+ * writes both. Attention without a gradient reads and writes bf16 likewise (under int8 too); with one
  * it stays f32: that pass makes the scores again and must meet the same ones. Patches, a convolution
  * whose stride is its kernel, of too few channels for a narrow one are the rows of a matrix product
  * under bf16. Must not change anything else.
@@ -158,10 +158,10 @@ static void note_gap(precision *p, const lw_graph *g, const lw_node *n)
         snprintf(p->gap, sizeof p->gap, "%s", name);
 }
 
-/* Attention whose operands are bf16: what reads it was marked before. */
+/* Attention whose operands are bf16, under int8 too: what reads it was marked before. */
 static bool low_attention(const precision *p, const lw_node *n)
 {
-    return n->op == LW_OP_ATTENTION && p->num == LW_NUM_BF16 && !p->val[n->out[1].id].f32;
+    return n->op == LW_OP_ATTENTION && !p->val[n->out[1].id].f32;
 }
 
 static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
