@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2086,SC2154
+# Every command that runs a network, on the emulated GPU and on the CPU: a transformer, an encoder, latents, frames of
+# video, a policy. Same seed, same inputs: what comes out differs by rounding.
+
+LW_CACHE=$PWD/cache
+export LW_CACHE
+data='--data synth:16 --limit 16 --no-progress'
+"$make_model" autoencoder vae >/dev/null
+"$make_model" encoder enc >/dev/null
+expect 0 train drift $data --generator dit --hidden-dim 32 --depth 1 --num-heads 2 --patch-size 8 --register-tokens 3 \
+    --groups 1 --negatives-per-group 2 --positives-per-group 2 --steps 1 --output-dir dit
+expect 0 train ddpm $data --latents sd-vae:vae --base-channels 8 --channel-mult 1,2 --attn-resolutions 4 --norm-groups 4 \
+    --num-res-blocks 1 --batch-size 4 --steps 1 --output-dir latents
+npy_noise x.npy '1, 3, 16, 16' 768
+mkdir land
+{
+    printf 'in(rome,italy).\nin(nice,france).\nin(bonn,germany).\nin(paris,france).\n'
+    printf 'near(rome,nice).\nnear(bonn,paris).\nof(bonn,germany).\n'
+} >land/train.txt
+printf 'city rome nice bonn paris\nland italy france germany\n' >land/domain2constants.txt
+printf 'r0:1:in(x,y) -> of(x,y)\n' >land/rules.txt
+printf 'of(rome,italy).\nof(nice,france).\n' >land/test.txt
+expect 0 prove train land --output-dir run --steps 1 --eval-every 0 --n-envs 4 --n-steps 4 --n-epochs 1 --batch-size 16
+
+LD_LIBRARY_PATH=$LW_EMULATED_GPU_DIR
+export LD_LIBRARY_PATH
+near() { # near A B LIMIT: numbers of two .npy files of f32, at most LIMIT apart
+    for f in "$1" "$2"; do
+        tail -c +129 "$f" | od -An -v -t f4 -w4 >"$f.txt"
+    done
+    paste "$1.txt" "$2.txt" | awk -v limit="$3" '{d = $1 - $2; if (d < 0) d = -d; if (!(d <= limit)) bad++; n++}
+        END {exit !(n > 0 && bad == 0)}' || fails "$1 and $2 differ by more than $3"
+}
+
+levels() { # levels A B: bytes of two files of frames, at most one level apart
+    [ "$(wc -c <"$1")" -eq "$(wc -c <"$2")" ] || fails "$1 and $2 differ in size"
+    for f in "$1" "$2"; do
+        od -An -v -t u1 -w1 "$f" >"$f.txt"
+    done
+    paste "$1.txt" "$2.txt" | awk '{d = $1 - $2; if (d > 1 || d < -1) bad++} END {exit bad != 0}' ||
+        fails "$1 and $2 differ by more than a level"
+}
+
+for d in cpu cuda; do
+    on="--device $d"
+    expect 0 sample dit --n 2 --output $d.dit.npy $on
+    expect 0 sample latents --n 1 --steps 2 --output $d.latents.npy $on
+    expect 0 run enc --input x.npy --output $d.run.npy $on
+    expect 0 prove eval land --policy run --n-corruptions all --save-scores $d.csv $on
+    expect 0 encode enc $data --num-images 2 --output $d.enc.npy $on
+    expect 0 fid synth:16 synth:16 --split-a held-out --split-b train --num-images 4 --encoder enc $on
+    expect 0 stream --input test:64x32@25 --num-frames 2 --every-frame --model vae --output $d.vae.y4m $on
+    expect 0 stream --input test:64x32@25 --num-frames 2 --every-frame --model latents --latents sd-vae:vae --size 32x16 \
+        --output $d.net.y4m $on
+done
+near cpu.dit.npy cuda.dit.npy 1e-4
+near cpu.latents.npy cuda.latents.npy 1e-3
+near cpu.run.npy cuda.run.npy 1e-4
+near cpu.enc.npy cuda.enc.npy 1e-4
+paste -d, cpu.csv cuda.csv | awk -F, 'NR > 1 {d = $7 - $16; if (d < 0) d = -d; if (!(d <= 1e-5)) bad++; n++}
+    END {exit !(n > 0 && bad == 0)}' || fails 'a policy ranks otherwise'
+levels cpu.vae.y4m cuda.vae.y4m
+levels cpu.net.y4m cuda.net.y4m
