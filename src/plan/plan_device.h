@@ -67,6 +67,9 @@ typedef struct lw_launch {
     bool may_stop;         /* the pool's observer may cut it off */
 } lw_launch;
 
+/* What a device kept of a run, to start it again at once. */
+typedef struct lw_recording lw_recording;
+
 /* One update of flat slabs: the gradient's norm, clipping, AdamW, the moving average. */
 typedef struct lw_update {
     float *slab
@@ -115,6 +118,15 @@ typedef struct lw_device {
     int64_t near_one, near_all;
     /* Runs a phase; a full barrier at the end. LW_ESTOPPED: it was cut off. */
     int (*run)(void *self, const lw_launch *l);
+    /*
+     * Runs steps(arg): phases of one exec, at the same addresses and of the same numbers every time
+     * but for the tick, which the device follows by itself. It may record what they start (*r, NULL
+     * at first) and start that at once later on. NULL: each phase is started for itself. forget
+     * frees what was kept.
+     */
+    int (*replay)(void *self, lw_recording **r, const struct lw_tick *tick, int (*steps)(void *arg),
+                  void *arg);
+    void (*forget)(void *self, lw_recording **r);
     /* *grad_norm: global norm after grad_scale, before clipping. LW_ENUMERIC when it is not finite:
      * nothing was changed. Formulas in kernels/optim/optim.h. */
     int (*update)(void *self, const lw_update *u, double *grad_norm);

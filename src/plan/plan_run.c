@@ -30,6 +30,8 @@ struct lw_exec {
     bool neighbour;  /* has one worker's scratch */
     double *seconds; /* per step and phase, summed */
     int64_t runs;
+    lw_recording *recording[2]; /* states change places from run to run, and back */
+    int turn;
 };
 
 static void *param_address(const lw_exec *e, const lw_attr_param *a)
@@ -158,6 +160,9 @@ void lw_exec_free(lw_exec **pp)
         return;
     if (e->runs && lw_log_on(LW_LOG_DEBUG, "profile"))
         lw_exec_profile_log(e);
+    for (int i = 0; i < 2; i++)
+        if (e->recording[i])
+            e->plan->dev->forget(e->plan->dev->self, &e->recording[i]);
     free_copies(e);
     lw_memory_free(e->memory, &e->frame, e->frame_bytes);
     lw_derived_drop(e->plan->dev, &e->derived);
@@ -257,6 +262,7 @@ lw_type lw_exec_type(const lw_exec *e, const char *name)
 void lw_exec_advance(lw_exec *e)
 {
     const lw_plan *p = e->plan;
+    e->turn ^= 1;
     for (int i = 0; i < p->n_output; i++) {
         uint32_t from = p->output[i].slot;
         int to = p->output[i].next - 1;
@@ -327,6 +333,28 @@ static int run_range(lw_exec *e, int begin, int end, const lw_tick *tick, bool m
     return run_some(e, begin, end, tick, may_stop, true);
 }
 
+typedef struct whole_run {
+    lw_exec *e;
+    const lw_tick *tick;
+    bool backward;
+} whole_run;
+
+static int run_whole(void *arg)
+{
+    const whole_run *r = arg;
+    return run_some(r->e, r->e->plan->n_prepare, r->e->plan->n_steps, r->tick, true, r->backward);
+}
+
+/* What is timed step by step, or waits for other ranks, is not recorded; nor are runs of a part. */
+static int run_or_replay(whole_run r)
+{
+    lw_exec *e = r.e;
+    const lw_device *d = e->plan->dev;
+    if (!d->replay || !e->copy || e->profile || e->ranks || !r.backward)
+        return run_whole(&r);
+    return d->replay(d->self, &e->recording[e->turn], r.tick, run_whole, &r);
+}
+
 static const lw_tick no_tick;
 
 void lw_exec_prepare(lw_exec *e)
@@ -341,11 +369,12 @@ static int run_all(lw_exec *e, const lw_tick *tick, bool backward)
     const lw_plan *p = e->plan;
     tick = tick ? tick : &no_tick;
     begin_run(e);
-    if (lw_derived_stale(e->derived, p, e->weights))
-        e->derived->made = run_range(e, 0, p->n_prepare, &no_tick, true) == 0;
-    if (!e->derived->made)
-        return LW_ESTOPPED;
-    LW_TRY(run_some(e, p->n_prepare, p->n_steps, tick, true, backward));
+    if (lw_derived_stale(e->derived, p, e->weights)) {
+        int rc = run_range(e, 0, p->n_prepare, &no_tick, true);
+        e->derived->made = rc == 0;
+        LW_TRY(rc);
+    }
+    LW_TRY(run_or_replay((whole_run){e, tick, backward}));
     e->runs += e->profile && backward;
     return 0;
 }

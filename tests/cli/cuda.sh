@@ -37,10 +37,12 @@ err_has 'the driver sees 1 GPU'
 LW_EMULATED_REPORT=$PWD/report
 export LW_EMULATED_REPORT
 for d in cpu cuda; do
-    expect 0 sample ddpm --n 1 --steps 2 --device $d --output $d.npy
+    expect 0 sample ddpm --n 1 --steps 4 --device $d --output $d.npy
 done
-grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules left' report || fails "left behind: $(cat report)"
+grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs left' report || fails "left behind: $(cat report)"
 grep -q '^[0-9]* calls, [1-9]' report || fails 'no kernel ran'
+# the sampler's picture has two places, which its runs change: two recordings, each from its second run on
+grep -q ' kernels, 2 replays' report || fails "not replayed: $(cat report)"
 near() { # near A B: numbers of two .npy files of f32, at most 1e-4 apart
     for f in "$1" "$2"; do
         tail -c +129 "$f" | od -An -v -t f4 -w4 >"$f.txt"
@@ -67,10 +69,10 @@ unset LW_EMULATED_BYTES
 # Opening the device, the first steps, and from there on every 61st call; LW_CUDA_FULL=1: every one.
 k=1
 while :; do
-    LW_EMULATED_FAIL=$k "$program" sample ddpm --n 1 --steps 1 --output x.npy --device cuda >"$out" 2>"$err"
+    LW_EMULATED_FAIL=$k "$program" sample ddpm --n 1 --steps 3 --output x.npy --device cuda >"$out" 2>"$err"
     got=$?
     last="call $k fails"
-    grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules left' report || fails "$last: left behind: $(cat report)"
+    grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs left' report || fails "$last: left behind: $(cat report)"
     [ "$(sed 's/ .*//' report)" -ge "$k" ] || break
     case $got in 5 | 6) ;; *) fails "$last: exit code $got" ;; esac
     [ "$(grep -vc 'WARNING: ASan' "$err")" -eq 1 ] || # which says that it does not know fibers

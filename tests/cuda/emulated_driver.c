@@ -11,6 +11,7 @@
  * LW_EMULATED_REPORT=FILE receives one line: calls made, kernels started, blocks of memory not freed.
  */
 #undef _FORTIFY_SOURCE /* whose longjmp knows one stack */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -222,14 +223,49 @@ static lw_cu_function kernels[] = {
 
 /* ---- the driver ------------------------------------------------------------------------------ */
 
-enum { INVALID = 1, BLOCKS = 1 << 16, LEFT_BARRIER = 719 };
+enum {
+    INVALID = 1,
+    BLOCKS = 1 << 16,
+    NO_CONTEXT = 201,
+    LEFT_BARRIER = 719,
+    IN_CAPTURE = 900,
+    CAPTURE_LOST = 901
+};
 static long calls, launches;
 static struct {
     void *p;
     size_t bytes;
 } blocks[BLOCKS];
-static int contexts, streams, modules;
+static int contexts, streams, modules, graphs;
 static size_t used;
+static _Thread_local bool entered; /* the calling thread has a context */
+
+/* A launch with its arguments; a graph is a row of them. */
+typedef struct node {
+    lw_cu_function *f;
+    unsigned gx, gy;
+    char args[4096];
+    struct node *next;
+} node;
+struct lw_cu_graph {
+    node *first, *last;
+};
+struct lw_cu_graph_exec {
+    lw_cu_graph graph;
+};
+static lw_cu_graph *captured; /* what the stream records; NULL: it does not */
+static bool capture_lost;
+static long replayed;
+
+/* What the driver forbids while a stream records: it ends the capture, too. */
+static bool forbidden(void)
+{
+    capture_lost |= captured != NULL;
+    return captured != NULL;
+}
+#define NOT_IN_CAPTURE() \
+    if (forbidden())     \
+    return IN_CAPTURE
 
 static const char *setting(const char *name)
 {
@@ -259,8 +295,10 @@ __attribute__((destructor)) static void report(void)
     FILE *f = *path ? fopen(path, "w") : NULL;
     if (!f)
         return;
-    fprintf(f, "%ld calls, %ld kernels, %d blocks, %d contexts, %d streams, %d modules left\n",
-            calls, launches, left, contexts, streams, modules);
+    fprintf(f,
+            "%ld calls, %ld kernels, %ld replays, %d blocks, %d contexts, %d streams, %d modules, "
+            "%d graphs left\n",
+            calls, launches, replayed, left, contexts, streams, modules, graphs);
     fclose(f);
 }
 
@@ -327,8 +365,9 @@ CALL(DevicePrimaryCtxRelease_v2, int d)
 }
 CALL(CtxSetCurrent, lw_cu_context *c)
 {
-    FAIL_AT_WILL(201);
-    return c ? 0 : 201;
+    FAIL_AT_WILL(NO_CONTEXT);
+    entered = c != NULL;
+    return c ? 0 : NO_CONTEXT;
 }
 CALL(ModuleLoadData, lw_cu_module **m, const void *image)
 {
@@ -364,6 +403,7 @@ enum { CANARY = 64 };
 CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
 {
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    NOT_IN_CAPTURE();
     if (n > memory_bytes() - used)
         return LW_CU_OUT_OF_MEMORY;
     for (int i = 0; i < BLOCKS; i++)
@@ -383,6 +423,7 @@ CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
 }
 CALL(MemFree_v2, lw_cu_ptr p)
 {
+    NOT_IN_CAPTURE();
     for (int i = 0; i < BLOCKS; i++) {
         char *q = blocks[i].p;
         if (!q || (lw_cu_ptr)(uintptr_t)q != p)
@@ -414,6 +455,7 @@ static bool inside(lw_cu_ptr p, size_t n)
 CALL(MemsetD8Async, lw_cu_ptr p, unsigned char v, size_t n, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
+    NOT_IN_CAPTURE();
     if (!s || !inside(p, n))
         return INVALID;
     memset((void *)(uintptr_t)p, v, n);
@@ -422,6 +464,7 @@ CALL(MemsetD8Async, lw_cu_ptr p, unsigned char v, size_t n, lw_cu_stream *s)
 CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
+    NOT_IN_CAPTURE();
     if (!s || !inside(p, n))
         return INVALID;
     memcpy((void *)(uintptr_t)p, h, n);
@@ -430,6 +473,7 @@ CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
 CALL(MemcpyDtoHAsync_v2, void *h, lw_cu_ptr p, size_t n, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
+    NOT_IN_CAPTURE();
     if (!s || !inside(p, n))
         return INVALID;
     memcpy(h, (const void *)(uintptr_t)p, n);
@@ -445,12 +489,50 @@ CALL(StreamCreate, lw_cu_stream **s, unsigned flags)
 CALL(StreamSynchronize, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
+    NOT_IN_CAPTURE();
     return s ? 0 : INVALID;
 }
 CALL(StreamDestroy_v2, lw_cu_stream *s)
 {
     streams--;
     return s ? 0 : INVALID;
+}
+
+/* Blocks run one after the other; threads of the program wait for each other. */
+static int run_grid(lw_cu_function *f, const void *args, unsigned gx, unsigned gy)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    launches++;
+    body = f->call;
+    body_args = args;
+    lw_emu_threads = (int)f->threads;
+    lw_emu_blocks = gx;
+    for (lw_emu_by = 0; rc == 0 && lw_emu_by < gy; lw_emu_by++)
+        for (lw_emu_bx = 0; rc == 0 && lw_emu_bx < gx; lw_emu_bx++)
+            rc = run_block((int)f->threads) ? 0 : LEFT_BARRIER;
+    if (rc)
+        fprintf(stderr, "emulated driver: a barrier that not all threads of %s reach\n", f->name);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+static int keep_launch(lw_cu_function *f, const void *args, unsigned gx, unsigned gy)
+{
+    node *n = calloc(1, sizeof *n);
+    if (!n || f->bytes > sizeof n->args)
+        abort();
+    n->f = f;
+    n->gx = gx;
+    n->gy = gy;
+    memcpy(n->args, args, f->bytes);
+    if (captured->last)
+        captured->last->next = n;
+    else
+        captured->first = n;
+    captured->last = n;
+    return 0;
 }
 CALL(LaunchKernel, lw_cu_function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
      unsigned by, unsigned bz, unsigned shared, lw_cu_stream *s, void **args, void **extra)
@@ -459,18 +541,81 @@ CALL(LaunchKernel, lw_cu_function *f, unsigned gx, unsigned gy, unsigned gz, uns
     if (!f || !s || extra || gz != 1 || by != 1 || bz != 1 || shared || bx != f->threads || !gx ||
         gx > 0x7fffffffu || !gy || gy > 65535u)
         return INVALID;
-    launches++;
-    body = f->call;
-    body_args = args[0];
-    lw_emu_threads = (int)bx;
-    lw_emu_blocks = gx;
-    for (lw_emu_by = 0; lw_emu_by < gy; lw_emu_by++)
-        for (lw_emu_bx = 0; lw_emu_bx < gx; lw_emu_bx++)
-            if (!run_block((int)bx)) {
-                fprintf(stderr, "emulated driver: a barrier that not all threads of %s reach\n",
-                        f->name);
-                return LEFT_BARRIER;
-            }
+    if (!entered)
+        return NO_CONTEXT;
+    return captured ? keep_launch(f, args[0], gx, gy) : run_grid(f, args[0], gx, gy);
+}
+CALL(StreamBeginCapture_v2, lw_cu_stream *s, int mode)
+{
+    FAIL_AT_WILL(999);
+    if (!s || captured || mode != LW_CU_CAPTURE_THREAD_LOCAL)
+        return INVALID;
+    captured = calloc(1, sizeof *captured);
+    capture_lost = false;
+    return captured ? 0 : LW_CU_OUT_OF_MEMORY;
+}
+
+static void free_nodes(lw_cu_graph *g)
+{
+    for (node *n = g->first, *next; n; n = next) {
+        next = n->next;
+        free(n);
+    }
+}
+/* Whatever it answers, nothing is recorded any more. */
+CALL(StreamEndCapture, lw_cu_stream *s, lw_cu_graph **g)
+{
+    bool lost = capture_lost, told = fails();
+    lw_cu_graph *made = captured;
+    captured = NULL;
+    *g = NULL;
+    if (!s || !made)
+        return INVALID;
+    if (lost || told) {
+        free_nodes(made);
+        free(made);
+        return CAPTURE_LOST;
+    }
+    *g = made;
+    graphs++;
+    return 0;
+}
+CALL(GraphInstantiateWithFlags, lw_cu_graph_exec **e, lw_cu_graph *g, unsigned long long flags)
+{
+    FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    NOT_IN_CAPTURE();
+    if (!g || !g->first || flags)
+        return INVALID;
+    *e = calloc(1, sizeof **e);
+    if (!*e)
+        return LW_CU_OUT_OF_MEMORY;
+    (*e)->graph = *g; /* the nodes go over */
+    g->first = g->last = NULL;
+    graphs++;
+    return 0;
+}
+CALL(GraphLaunch, lw_cu_graph_exec *e, lw_cu_stream *s)
+{
+    FAIL_AT_WILL(719);
+    NOT_IN_CAPTURE();
+    int rc = e && s && entered ? 0 : INVALID;
+    replayed++;
+    for (node *n = e ? e->graph.first : NULL; n && rc == 0; n = n->next)
+        rc = run_grid(n->f, n->args, n->gx, n->gy);
+    return rc;
+}
+CALL(GraphExecDestroy, lw_cu_graph_exec *e)
+{
+    graphs--;
+    free_nodes(&e->graph);
+    free(e);
+    return 0;
+}
+CALL(GraphDestroy, lw_cu_graph *g)
+{
+    graphs--;
+    free_nodes(g);
+    free(g);
     return 0;
 }
 CALL(GetErrorName, int e, const char **s)

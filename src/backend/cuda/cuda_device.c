@@ -136,10 +136,39 @@ void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, c
                   kernels[k].name);
 }
 
+const lw_cuda_tick *lw_cuda_tick_at(const cuda *d)
+{
+    return address(d->tick_at);
+}
+
+/* The driver's contexts are a thread's own: workers of the pool have none yet. */
+static int enter(cuda *d)
+{
+    static _Thread_local const cuda *current;
+    if (current == d)
+        return 0;
+    current = d;
+    return lw_cuda_check(d, d->cu.CtxSetCurrent(d->context), "entering it");
+}
+
+int lw_cuda_follow(cuda *d, const lw_tick *tick)
+{
+    if (d->failed)
+        return lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why);
+    LW_TRY(enter(d));
+    if (d->recording || (tick->seed == d->tick.seed && tick->step == d->tick.step))
+        return 0;
+    d->tick = (lw_cuda_tick){.seed = tick->seed, .step = tick->step};
+    return lw_cuda_check(d,
+                         d->cu.MemcpyHtoDAsync_v2(d->tick_at, &d->tick, sizeof d->tick, d->stream),
+                         "copying to it");
+}
+
 static int run(void *self, const lw_launch *l)
 {
     cuda *d = self;
-    if (!d->failed && l->low->phase[l->task.phase].n_tasks)
+    LW_TRY(lw_cuda_follow(d, l->task.tick));
+    if (l->low->phase[l->task.phase].n_tasks)
         l->low->phase[l->task.phase].fn(&l->task);
     return d->failed ? lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why) : 0;
 }
@@ -241,6 +270,8 @@ static void add(void *self, float *dst, const float *src, int64_t n)
 static void close_cuda(lw_device *dev)
 {
     cuda *d = dev->self;
+    if (d->tick_at)
+        d->cu.MemFree_v2(d->tick_at);
     if (d->stream)
         d->cu.StreamDestroy_v2(d->stream);
     for (int i = 0; i < LW_CUDA_FAMILIES; i++)
@@ -327,8 +358,11 @@ static int open_device(cuda *d)
     d->number = device;
     LW_TRY(lw_cuda_check(d, d->cu.CtxSetCurrent(d->context), "opening it"));
     LW_TRY(load_kernels(d));
-    return lw_cuda_check(d, d->cu.StreamCreate(&d->stream, LW_CU_STREAM_NON_BLOCKING),
-                         "making a stream");
+    LW_TRY(lw_cuda_check(d, d->cu.StreamCreate(&d->stream, LW_CU_STREAM_NON_BLOCKING),
+                         "making a stream"));
+    LW_TRY(lw_cuda_check(d, d->cu.MemAlloc_v2(&d->tick_at, sizeof d->tick), "allocating"));
+    return lw_cuda_check(d, d->cu.MemsetD8Async(d->tick_at, 0, sizeof d->tick, d->stream),
+                         "clearing memory");
 }
 
 static int number_of(const char *name, int *number)
@@ -379,6 +413,8 @@ int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
                          .self = d,
                          .lower = lower,
                          .run = run,
+                         .replay = lw_cuda_replay,
+                         .forget = lw_cuda_forget,
                          .update = update,
                          .add = add,
                          .copy = add,

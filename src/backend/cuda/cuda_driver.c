@@ -15,6 +15,9 @@ _Static_assert(CUDA_ERROR_OUT_OF_MEMORY == (CUresult)LW_CU_OUT_OF_MEMORY, "out o
 _Static_assert(CUDA_ERROR_STUB_LIBRARY == (CUresult)LW_CU_STUB, "stub");
 _Static_assert(CUDA_ERROR_NO_DEVICE == (CUresult)LW_CU_NO_DEVICE, "no device");
 _Static_assert(CU_STREAM_NON_BLOCKING == (CUstream_flags)LW_CU_STREAM_NON_BLOCKING, "streams");
+_Static_assert(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ==
+                   (CUstreamCaptureMode)LW_CU_CAPTURE_THREAD_LOCAL,
+               "captures");
 _Static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == (CUdevice_attribute)LW_CU_CC_MAJOR,
                "attributes");
 _Static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == (CUdevice_attribute)LW_CU_CC_MINOR,

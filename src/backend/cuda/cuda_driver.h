@@ -15,12 +15,15 @@ typedef struct lw_cu_context lw_cu_context;
 typedef struct lw_cu_module lw_cu_module;
 typedef struct lw_cu_function lw_cu_function;
 typedef struct lw_cu_stream lw_cu_stream;
+typedef struct lw_cu_graph lw_cu_graph;
+typedef struct lw_cu_graph_exec lw_cu_graph_exec;
 
 enum {
     LW_CU_OUT_OF_MEMORY = 2,
     LW_CU_STUB = 34,
     LW_CU_NO_DEVICE = 100,
     LW_CU_STREAM_NON_BLOCKING = 1,
+    LW_CU_CAPTURE_THREAD_LOCAL = 1,
     LW_CU_CC_MAJOR = 75,
     LW_CU_CC_MINOR = 76,
 };
@@ -49,6 +52,12 @@ enum {
     X(StreamCreate, (lw_cu_stream **, unsigned))                                                   \
     X(StreamSynchronize, (lw_cu_stream *))                                                         \
     X(StreamDestroy_v2, (lw_cu_stream *))                                                          \
+    X(StreamBeginCapture_v2, (lw_cu_stream *, int))                                                \
+    X(StreamEndCapture, (lw_cu_stream *, lw_cu_graph **))                                          \
+    X(GraphInstantiateWithFlags, (lw_cu_graph_exec **, lw_cu_graph *, unsigned long long))         \
+    X(GraphLaunch, (lw_cu_graph_exec *, lw_cu_stream *))                                           \
+    X(GraphExecDestroy, (lw_cu_graph_exec *))                                                      \
+    X(GraphDestroy, (lw_cu_graph *))                                                               \
     X(LaunchKernel, (lw_cu_function *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
                      unsigned, lw_cu_stream *, void **, void **))                                  \
     X(GetErrorName, (int, const char **))                                                          \

@@ -51,12 +51,13 @@ static void slice_task(const lw_task *t)
 static void at_step_task(const lw_task *t)
 {
     const copy_step *s = t->arg;
-    int64_t row = LW_MIN((int64_t)t->tick->step, s->x_pitch - 1);
     copy_rows(s, (lw_cuda_copy){.y = t->out[0],
-                                .x = (const uint32_t *)t->in[0] + row * s->width[0],
+                                .x = t->in[0],
                                 .width = s->width[0],
                                 .y_pitch = s->width[0],
-                                .x_pitch = s->width[0]});
+                                .x_pitch = s->width[0],
+                                .tick = lw_cuda_tick_at(s->step.d),
+                                .last = s->x_pitch - 1});
 }
 
 int lw_cuda_lower_concat(cuda_lower *c)

@@ -9,7 +9,6 @@ typedef struct product_step {
     lw_cuda_product a;
     lw_cuda_kernel kernel;
     int residual, bias, image_bias; /* inputs */
-    uint64_t drop_stream;
 } product_step;
 
 static void product_task(const lw_task *t)
@@ -23,10 +22,7 @@ static void product_task(const lw_task *t)
     a.residual = t->in[s->residual];
     a.image_bias = s->image_bias ? t->in[s->image_bias] : NULL;
     if (a.drop_rows) {
-        lw_rng_key key = lw_rng_key_of(t->tick->seed, s->drop_stream);
-        a.key[0] = key.k[0];
-        a.key[1] = key.k[1];
-        a.step = t->tick->step;
+        a.tick = lw_cuda_tick_at(s->step.d);
         a.ids = t->in[5];
     }
     if (s->kernel == LW_CUDA_depthwise)
@@ -60,7 +56,7 @@ int lw_cuda_lower_matmul(cuda_lower *c)
         a->drop_rows = (int32_t)(a->m / lw_type_count(cuda_in(c, 5)));
         a->drop_scale = 1.0f / (1.0f - at->drop);
         a->drop_limit = (uint32_t)ceil((double)at->drop * 0x1p24) << 8;
-        s->drop_stream = at->drop_stream;
+        a->drop_stream = at->drop_stream;
     }
     return 0;
 }

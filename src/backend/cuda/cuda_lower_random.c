@@ -7,7 +7,6 @@
 typedef struct random_step {
     cuda_step step;
     lw_cuda_random a;
-    uint64_t stream;
     int ids; /* the input with the rows' ids */
 } random_step;
 
@@ -18,13 +17,10 @@ static void random_task(const lw_task *t)
 {
     const random_step *s = t->arg;
     lw_cuda_random a = s->a;
-    lw_rng_key key = lw_rng_key_of(t->tick->seed, s->stream);
     a.y = t->out[0];
     a.x = a.kind == KIND_DROPOUT ? t->in[0] : NULL;
     a.ids = t->in[s->ids];
-    a.key[0] = key.k[0];
-    a.key[1] = key.k[1];
-    a.step = t->tick->step;
+    a.tick = lw_cuda_tick_at(s->step.d);
     lw_cuda_launch(s->step.d, LW_CUDA_random,
                    lw_cuda_blocks(LW_CUDA_random, a.rows * LW_CEIL_DIV(a.n, 4)), 1, &a);
 }
@@ -39,7 +35,7 @@ int lw_cuda_lower_random(cuda_lower *c)
     s->a.n = lw_type_count(at->type) / s->a.rows;
     s->a.kind = at->kind;
     s->a.below = (uint32_t)at->below;
-    s->stream = at->stream;
+    s->a.stream = at->stream;
     return 0;
 }
 
@@ -56,7 +52,7 @@ int lw_cuda_lower_dropout(cuda_lower *c)
     s->a.kind = KIND_DROPOUT;
     s->a.limit = (uint32_t)ceil((double)at->p * 0x1p24) << 8;
     s->a.scale = 1.0f / (1.0f - at->p);
-    s->stream = at->stream;
+    s->a.stream = at->stream;
     s->ids = 1;
     return 0;
 }

@@ -28,7 +28,10 @@ typedef struct cuda {
     lw_cu_module *module[LW_CUDA_FAMILIES];
     lw_cu_function *kernel[LW_CUDA_KERNELS];
     lw_memory memory;
-    bool failed; /* a call failed: nothing runs any more */
+    lw_cu_ptr tick_at; /* the tick, where kernels read it */
+    lw_cuda_tick tick; /* and what was written there last */
+    bool recording;    /* a run is being captured: nothing but launches */
+    bool failed;       /* a call failed: nothing runs any more */
     char why[256];
     char name[32];
 } cuda;
@@ -57,6 +60,14 @@ cuda_lower_fn lw_cuda_lower_matmul, lw_cuda_lower_conv2d, lw_cuda_lower_conv2d_d
 /* Starts a kernel; args: the struct that cuda_kernels.def names. Failures are kept and told by the
  * device's next run. */
 void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args);
+/* What kernels read the tick from. */
+const lw_cuda_tick *lw_cuda_tick_at(const cuda *d);
+/* A phase follows: the calling thread computes on this device, kernels read this tick. */
+int lw_cuda_follow(cuda *d, const struct lw_tick *tick);
+/* lw_device.replay and forget. */
+int lw_cuda_replay(void *self, lw_recording **r, const struct lw_tick *tick,
+                   int (*steps)(void *arg), void *arg);
+void lw_cuda_forget(void *self, lw_recording **r);
 /* Blocks for n elements, a thread each; larger n are looped over. */
 int64_t lw_cuda_blocks(lw_cuda_kernel k, int64_t n);
 /* 0, or keeps the first failure: what was asked of the driver, and its answer. */

@@ -6,6 +6,13 @@
 
 #include <stdint.h>
 
+/* What changes from run to run: kernels read it from the device's memory, so that a recorded run
+ * can be started again. */
+typedef struct lw_cuda_tick {
+    uint64_t seed;
+    uint32_t step, hole;
+} lw_cuda_tick;
+
 /* ---- products ------------------------------------------------------------------------------ */
 
 enum { LW_CUDA_TILE = 64, LW_CUDA_DEPTH = 16 };
@@ -25,7 +32,9 @@ typedef struct lw_cuda_product {
     /* dropout of the sums behind the bias: 0 in drop_rows: none */
     int32_t drop_rows; /* rows of a row id */
     float drop_scale;
-    uint32_t drop_limit, key[2], step;
+    uint32_t drop_limit;
+    uint64_t drop_stream;
+    const lw_cuda_tick *tick;
     const int64_t *ids;
 } lw_cuda_product;
 
@@ -103,6 +112,8 @@ typedef struct lw_cuda_copy {
     uint32_t *y;
     const uint32_t *x;
     int64_t rows, width, y_pitch, x_pitch;
+    const lw_cuda_tick *tick; /* x begins at the row of the step, at most the last; NULL: at 0 */
+    int64_t last;
 } lw_cuda_copy;
 
 /* y [b, i, j, k] = x [b, i * mul / div - lo[0], .., k - lo[2]], 0 outside */
@@ -210,10 +221,11 @@ typedef struct lw_cuda_random {
     const float *x;
     const int64_t *ids;
     int64_t rows, n; /* elements of a row */
-    uint32_t key[2], step, below, limit;
+    const lw_cuda_tick *tick;
+    uint64_t stream;
+    uint32_t below, limit;
     int32_t kind; /* lw_random_kind; 3: dropout */
     float scale;
-    int32_t hole;
 } lw_cuda_random;
 
 typedef struct lw_cuda_reverse {

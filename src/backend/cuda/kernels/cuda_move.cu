@@ -4,9 +4,11 @@
 
 LW_KERNEL(copy_rows, lw_cuda_copy, 256)
 {
+    int64_t step = a.tick ? (int64_t)a.tick->step : 0;
+    const uint32_t *x = a.x + (step < a.last ? step : a.last) * a.x_pitch;
     LW_EACH(e, a.rows * a.width)
     {
-        a.y[e / a.width * a.y_pitch + e % a.width] = a.x[e / a.width * a.x_pitch + e % a.width];
+        a.y[e / a.width * a.y_pitch + e % a.width] = x[e / a.width * a.x_pitch + e % a.width];
     }
 }
 

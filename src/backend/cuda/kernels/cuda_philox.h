@@ -5,6 +5,17 @@
 
 #include "backend/cuda/kernels/cuda_port.h"
 
+/* lw_rng_key_of */
+LW_ON_DEVICE void lw_philox_key(uint32_t key[2], uint64_t seed, uint64_t stream)
+{
+    uint64_t x = (seed ^ stream) + 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+    key[0] = (uint32_t)x;
+    key[1] = (uint32_t)(x >> 32);
+}
+
 LW_ON_DEVICE void lw_philox_block(uint32_t w[4], const uint32_t key[2], uint32_t step, uint64_t row,
                                   uint32_t block)
 {

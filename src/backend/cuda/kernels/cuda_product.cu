@@ -55,7 +55,10 @@ LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind ki
         sum += a->image_bias[row / ((int64_t)a->oh * a->ow) * a->n + column];
     if (kind == PRODUCT_MATMUL && a->drop_rows) {
         int64_t e = row % a->drop_rows * a->n + column;
-        uint32_t word = lw_philox_word(a->key, a->step, (uint64_t)a->ids[row / a->drop_rows], e);
+        uint32_t key[2];
+        lw_philox_key(key, a->tick->seed, a->drop_stream);
+        uint32_t word =
+            lw_philox_word(key, a->tick->step, (uint64_t)a->ids[row / a->drop_rows], e);
         sum = word >= a->drop_limit ? sum * a->drop_scale : 0.0f;
     }
     if (a->residual)

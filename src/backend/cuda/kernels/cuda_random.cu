@@ -52,11 +52,13 @@ LW_ON_DEVICE float random_normal(uint32_t u, uint32_t v, int which)
 LW_KERNEL(random, lw_cuda_random, 128)
 {
     int64_t blocks = (a.n + 3) / 4;
+    uint32_t key[2], step = a.tick->step;
+    lw_philox_key(key, a.tick->seed, a.stream);
     LW_EACH(i, a.rows * blocks)
     {
         int64_t row = i / blocks, e0 = i % blocks * 4;
         uint32_t w[4];
-        lw_philox_block(w, a.key, a.step, (uint64_t)a.ids[row], (uint32_t)(e0 / 4));
+        lw_philox_block(w, key, step, (uint64_t)a.ids[row], (uint32_t)(e0 / 4));
         for (int k = 0; k < 4 && e0 + k < a.n; k++) {
             int64_t at = row * a.n + e0 + k;
             if (a.kind == 0)
