@@ -47,26 +47,36 @@ static int build_step(lw_builder *b, const void *what)
     return lw_workload_build_ddpm(b, &u);
 }
 
-static const lw_bench_op cases[] = {
-    {"conv", lw_bench_build_conv, {32, 32, 16, 3, 1, 2}},
-    {"conv_dx", lw_bench_build_conv_dx, {32, 32, 16, 3, 1, 2}},
-    {"conv_dw", lw_bench_build_conv_dw, {32, 32, 16, 3, 1, 2}},
-    {"conv_odd", lw_bench_build_conv, {19, 23, 13, 3, 1, 2}},
-    {"linear", lw_bench_build_linear, {64, 256, 256}},
-    {"attention_train", lw_bench_build_attention_train, {2, 64, 64, 2}},
-    {"norm_train", lw_bench_build_norm_train, {2, 16, 64, 8}},
-    {"silu", lw_bench_build_silu, {2, 16, 64}},
-    {"normal", lw_bench_build_normal, {8, 16, 3}},
-    {"field", lw_bench_build_field, {4, 16, 32, 16, 1, 64}},
-    {"unet", build_forward, {0}},
-    {"unet_train", build_step, {0}},
+typedef struct counted {
+    lw_bench_op op;
+    lw_num precision;
+} counted;
+
+static const counted cases[] = {
+    {.op = {"conv", lw_bench_build_conv, {32, 32, 16, 3, 1, 2}}},
+    {.op = {"conv_dx", lw_bench_build_conv_dx, {32, 32, 16, 3, 1, 2}}},
+    {.op = {"conv_dw", lw_bench_build_conv_dw, {32, 32, 16, 3, 1, 2}}},
+    {.op = {"conv_odd", lw_bench_build_conv, {19, 23, 13, 3, 1, 2}}},
+    {.op = {"linear", lw_bench_build_linear, {64, 256, 256}}},
+    {.op = {"attention_train", lw_bench_build_attention_train, {2, 64, 64, 2}}},
+    {.op = {"attention_narrow", lw_bench_build_attention, {2, 64, 24, 4}},
+     .precision = LW_NUM_BF16},
+    {.op = {"norm_train", lw_bench_build_norm_train, {2, 16, 64, 8}}},
+    {.op = {"silu", lw_bench_build_silu, {2, 16, 64}}},
+    {.op = {"normal", lw_bench_build_normal, {8, 16, 3}}},
+    {.op = {"field", lw_bench_build_field, {4, 16, 32, 16, 1, 64}}},
+    {.op = {"unet", build_forward, {0}}},
+    {.op = {"unet_train", build_step, {0}}},
 };
 
-static int count_case(lw_device *dev, const lw_bench_op *op)
+static int count_case(lw_device *dev, const counted *c)
 {
+    const lw_bench_op *op = &c->op;
     lw_workload lab;
-    lw_workload_spec spec = {
-        .build = op->build, .what = op, .opts = {.opt = 1}, .train = op->build == build_step};
+    lw_workload_spec spec = {.build = op->build,
+                             .what = op,
+                             .opts = {.opt = 1, .precision = c->precision},
+                             .train = op->build == build_step};
     LW_TRY(lw_workload_open(dev, &spec, &lab));
     int rc = lw_workload_run(&lab);
     double t = lw_now();
@@ -92,7 +102,7 @@ int main(int argc, char **argv)
     int rc = lw_isa_best() < LW_ISA_AVX2 ? lw_fail(LW_EDEVICE, "this CPU has no AVX2")
                                          : lw_backend_open("cpu", &o, &dev);
     for (size_t i = 0; rc == 0 && i < LW_COUNT(cases); i++)
-        if (wanted(argc, argv, cases[i].name))
+        if (wanted(argc, argv, cases[i].op.name))
             rc = count_case(dev, &cases[i]);
     if (rc < 0)
         fprintf(stderr, "bench_instructions: %s\n", lw_errmsg());
