@@ -215,6 +215,10 @@ static void ranks_of(const base *b, const lw_kb *kb, const lw_queries *q, bool s
             continue;
         same_ranks(&plain, &e);
         assert_true(e.two_stage.on);
+        if (constants_as ==
+            LW_POLICY_CONSTANTS_SHARED) /* equal rows tie: f32 is not asked about them */
+            assert_true(2 * (e.walks.states_scored - e.walks.first_scored) <=
+                        plain.walks.states_scored);
         print_message("%s%s, %s, constants %d: %lld rows of f32 alone; %lld in bf16 and %lld in "
                       "f32, %lld walked "
                       "again%s\n",

@@ -85,6 +85,8 @@ const lw_atom *lw_state_rows_atoms(const lw_state_rows *r, int32_t slot, int32_t
  * A = the policy's max_atoms. */
 void lw_state_rows_fill(const lw_state_rows *r, int32_t slot, int32_t *predicates,
                         int32_t *arguments, float *scale);
+/* Are these rows equal, so that their features have equal bits at any precision? */
+bool lw_state_rows_alike(const lw_state_rows *r, int32_t a, int32_t b);
 /* [slots], with `training`; valid where a slot is ready and held. */
 const float *lw_state_rows_values(const lw_state_rows *r);
 

@@ -130,6 +130,18 @@ void lw_state_rows_fill(const lw_state_rows *r, int32_t slot, int32_t *predicate
         *scale = lw_policy_scale(&r->config, n);
 }
 
+bool lw_state_rows_alike(const lw_state_rows *r, int32_t a, int32_t b)
+{
+    int32_t predicates[2][LW_PROOF_MOST_ATOMS], arguments[2][2 * LW_PROOF_MOST_ATOMS];
+    const size_t n = (size_t)r->most_atoms * sizeof(int32_t);
+    if (r->table.slot[a].n != r->table.slot[b].n) /* the scale follows */
+        return false;
+    lw_state_rows_fill(r, a, predicates[0], arguments[0], NULL);
+    lw_state_rows_fill(r, b, predicates[1], arguments[1], NULL);
+    return memcmp(predicates[0], predicates[1], n) == 0 &&
+           memcmp(arguments[0], arguments[1], 2 * n) == 0;
+}
+
 /* Row i of a worker's exec from a state. */
 static void fill_row(const lw_state_rows *r, const lw_state_worker *w, int64_t i, int32_t slot)
 {

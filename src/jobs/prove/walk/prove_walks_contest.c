@@ -20,15 +20,30 @@ static bool all_finite(const float *logit, int32_t n)
 
 /* ---- is it open? ----------------------------------------------------------------------------- */
 
-/* The successors that f32 may find best. */
-static void near_best(lw_contest *c, const float *logit, int32_t n, double margin)
+/* What looks the same to the network (under --constants roles many states do) ties in f32 as well, where the first
+ * is taken. */
+static bool ties_with_one_before(const lw_walks *w, const lw_walker *me, const float *logit,
+                                 int32_t k)
 {
+    const lw_contest *c = &me->contest;
+    for (int32_t i = 0; i < c->n; i++)
+        if (logit[c->of[i]] == logit[k] &&
+            lw_state_rows_alike(w->stage[me->stage].rows, me->slot[c->of[i]], me->slot[k]))
+            return true;
+    return false;
+}
+
+/* The successors that f32 may find best. */
+static void near_best(const lw_walks *w, lw_walker *me, const float *logit, double margin)
+{
+    lw_contest *c = &me->contest;
+    const int32_t n = me->n;
     double most = (double)logit[0];
     for (int32_t k = 1; k < n; k++)
         most = LW_MAX(most, (double)logit[k]);
     c->n = 0;
     for (int32_t k = 0; k < n; k++)
-        if ((double)logit[k] >= most - margin)
+        if ((double)logit[k] >= most - margin && !ties_with_one_before(w, me, logit, k))
             c->of[c->n++] = k;
 }
 
@@ -61,7 +76,7 @@ bool lw_contest_open(const lw_walks *w, lw_walker *me, const float *logit, doubl
     if (!isfinite(margin) || !all_finite(logit, me->n))
         all_of(c, me->n);
     else if (u < 0)
-        near_best(c, logit, me->n, margin);
+        near_best(w, me, logit, margin);
     else if (sure_draw(logit, me->n, u, margin))
         c->n = 1;
     else
