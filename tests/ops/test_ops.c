@@ -310,6 +310,14 @@ static lw_val b_softmax(op_ctx *c)
 {
     return lw_softmax(G, X(-3, 3, 7, 13));
 }
+/* Of most rows the greatest logit is by far the greatest: without it the others' sum is none. */
+static lw_val b_softmax_far(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -1, 1, DIMS(24, 300));
+    for (int i = 0; i < 6; i++)
+        x = lw_sqr(G, x);
+    return lw_softmax(G, lw_scale(G, x, 5000.0f));
+}
 static lw_val b_pairs_l1(op_ctx *c)
 {
     return lw_pair_distance(G, X(-1, 1, 5, 19), X(-1, 1, 7, 19), LW_DISTANCE_L1);
@@ -582,6 +590,22 @@ static lw_val b_drift(op_ctx *c) /* its gradient is closed form: compared, not d
     lw_drift_out o = lw_drift_field(G, gen, pos, unc, w, &a);
     return lw_add(G, lw_scale(G, o.dx, 100.0f), lw_mul(G, o.loss, lw_sum(G, o.stats, LW_OVER_ALL)));
 }
+/* More targets and channels than a GPU's tiles have. */
+static lw_val b_drift_wide(op_ctx *c)
+{
+    const lw_attr_drift a = {.groups = 1,
+                             .n = 21,
+                             .np = 37,
+                             .slots = 2,
+                             .c = 70,
+                             .n_tau = 2,
+                             .tau = {.05f, .2f},
+                             .normalize_over_x = 1};
+    lw_val gen = op_f32(c, false, -1, 1, DIMS(21, 2, 70)),
+           pos = op_f32(c, false, -.5f, 1.5f, DIMS(37, 2, 70));
+    lw_drift_out o = lw_drift_field(G, gen, pos, LW_NOVAL, LW_NOVAL, &a);
+    return lw_add(G, lw_scale(G, o.dx, 100.0f), o.loss);
+}
 static lw_val b_unet_like(op_ctx *c) /* a residual block with everything in it */
 {
     lw_val x = X(-1, 1, 2, 8, 8, 16), temb = X(-1, 1, 2, 24);
@@ -647,6 +671,7 @@ static const op_case cases[] = {
     CASE("attention_shared", b_attention_shared, 2e-5, 5e-3),
     CASE("attention_windows", b_attention_windows, 2e-5, 0),
     CASE("softmax", b_softmax, 1e-5, 5e-3),
+    CASE("softmax_far", b_softmax_far, 1e-5, 0),
     KINKS("pairs_l1", b_pairs_l1, 1e-5, 2e-2),
     CASE("pairs_l2", b_pairs_l2, 1e-5, 5e-3),
     CASE("pairs_modulus", b_pairs_modulus, 1e-5, 5e-3),
@@ -694,6 +719,7 @@ static const op_case cases[] = {
     CASE("dropout2d", b_dropout2d, 1e-5, 5e-3),
     CASE("stats", b_stats, 2e-5, 5e-3),
     CASE("drift_field", b_drift, 1e-4, 0),
+    CASE("drift_wide", b_drift_wide, 1e-4, 0),
     CASE("resblock", b_unet_like, 5e-5, 2e-2),
 };
 
