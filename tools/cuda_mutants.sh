@@ -37,6 +37,7 @@ fi
 lived=0
 all=0
 for f in "$kernels"/*.cu "$kernels"/cuda_port.h; do
+    # shellcheck disable=SC2013 # line numbers
     for line in $(grep -n '^ *LW_SYNC\(_WARP\)\{0,1\}();$' "$f" | cut -d: -f1); do
         sed "${line}d" "$f" >"$dir/$f"
         cmp -s "$f" "$dir/$f" && broken
