@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd convolutions, both tile sizes and both passes, against one double-precision loop nest;
- * batch, pitch, order and thread invariance to the bit; where they apply and when they
+/* Winograd convolutions, both tile sizes, both passes, f32 and bf16, against one double-precision loop nest,
+ * bf16 against the reference that rounds at the same places too; batch, pitch, order and thread invariance to the bit; where they apply and when they
  * are chosen. */
 #include "kernels/check.h"
 #include "kernels/kernels.h"
@@ -10,33 +10,41 @@
 #include <stdio.h>
 #include <string.h>
 
-static lw_kernels kernels_of(const check *t)
-{
-    lw_kernels k;
-    lw_kernels_init(&k, t->isa);
-    return k;
-}
-
 /*
  * The bound that is promised. One output is a sum of `chain` = 9 x channels products of operands in
- * [-1, 1]; its rounding errors grow like the root of that, times what the transforms amplify.
+ * [-1, 1]; its rounding errors grow like the root of that, times what the transforms amplify. Points of bf16 are
+ * off by 2^-9 of sums of four inputs.
  */
-static check_tol tol_of(int tile, int64_t chain)
+typedef struct method {
+    lw_num num;
+    int tile;
+} method;
+static const method F4 = {LW_NUM_F32, 4}, F2 = {LW_NUM_F32, 2}, LOW = {LW_NUM_BF16, 2};
+
+/* One of the three in turns. */
+static method method_of(int i)
+{
+    return i % 3 == 0 ? F2 : i % 3 == 1 ? F4 : LOW;
+}
+
+static check_tol tol_of(method m, int64_t chain)
 {
     double root = 1.0;
     while (root * root < (double)chain)
         root += 1.0;
-    return (check_tol){.abs = (tile == 4 ? 6e-6 : 2e-6) * root, .rel = 2e-7};
+    const double each = m.num == LW_NUM_BF16 ? 12e-3 : m.tile == 4 ? 6e-6 : 2e-6;
+    return (check_tol){.abs = each * root, .rel = 2e-7};
 }
 
 /* in -> out by a pass: its operands and what it should give, [pixels][channels], dense. */
 typedef struct problem {
     lw_conv_shape s;
     lw_conv_pass pass;
-    int tile;
+    method m;
     ptrdiff_t K, N, ld_in, ld_out;
     int64_t n_in, n_out;
-    float *in, *w;
+    float *in, *w; /* in: values that bf16 has, where that is the type */
+    lw_bf16 *low;  /* then the same */
     double *want;
     char name[160];
 } problem;
@@ -79,12 +87,26 @@ static lw_conv_shape shape(int B, int H, int W, int C, int O)
                            .pad_right = 1};
 }
 
-static problem make(check *t, lw_conv_shape s, lw_conv_pass pass, int tile, bool with_oracle)
+static const void *input(const problem *p)
+{
+    return p->low ? (const void *)p->low : p->in;
+}
+
+static void round_input(check *t, problem *p)
+{
+    p->low = check_bytes(t, (size_t)p->n_in * sizeof *p->low, 0);
+    for (int64_t i = 0; i < p->n_in; i++) {
+        p->low[i] = lw_bf16_of_f32(p->in[i]);
+        p->in[i] = lw_bf16_to_f32(p->low[i]);
+    }
+}
+
+static problem make(check *t, lw_conv_shape s, lw_conv_pass pass, method m, bool with_oracle)
 {
     bool forward = pass == LW_CONV_FORWARD;
     if (lw_conv_shape_init(&s))
         LW_ASSERT(false, "%s", lw_errmsg());
-    problem p = {.s = s, .pass = pass, .tile = tile};
+    problem p = {.s = s, .pass = pass, .m = m};
     p.K = forward ? s.C : s.O;
     p.N = forward ? s.O : s.C;
     p.ld_in = forward ? s.ldx : s.ldy;
@@ -95,8 +117,11 @@ static problem make(check *t, lw_conv_shape s, lw_conv_pass pass, int tile, bool
     p.n_out = (pixels - 1) * p.ld_out + p.N;
     p.in = check_in(t, p.n_in, shift, -1, 1);
     p.w = check_in(t, (int64_t)s.O * 9 * s.C, shift, -1, 1);
-    snprintf(p.name, sizeof p.name, "F(%d) %s B%d %dx%dx%d ldx %td -> O%d ldy %td", tile,
-             forward ? "y" : "dx", s.B, s.H, s.W, s.C, s.ldx, s.O, s.ldy);
+    snprintf(p.name, sizeof p.name, "F(%d)%s %s B%d %dx%dx%d ldx %td -> O%d ldy %td", m.tile,
+             m.num == LW_NUM_BF16 ? " bf16" : "", forward ? "y" : "dx", s.B, s.H, s.W, s.C, s.ldx,
+             s.O, s.ldy);
+    if (m.num == LW_NUM_BF16)
+        round_input(t, &p);
     if (with_oracle) {
         p.want = check_doubles(t, pixels * p.N);
         oracle(&p);
@@ -104,52 +129,90 @@ static problem make(check *t, lw_conv_shape s, lw_conv_pass pass, int tile, bool
     return p;
 }
 
-static float *pack(check *t, const problem *p)
+/* The kernels of its type, in the places of f32. */
+static struct lw_winograd_kernels tiles_of(lw_isa isa, const problem *p)
 {
-    lw_kernels k = kernels_of(t);
-    float *packed = check_out(t, lw_winograd_packed_floats(&p->s, p->pass, p->tile), 0);
-    for (int64_t i = lw_winograd_pack_tasks(&p->s, p->pass, p->tile) - 1; i >= 0; i--)
-        k.winograd.pack(packed, p->w, &p->s, p->pass, p->tile, i);
+    lw_kernels all;
+    lw_kernels_init(&all, isa);
+    const struct lw_winograd_kernels k = all.winograd;
+    if (p->m.num == LW_NUM_F32)
+        return k;
+    return (struct lw_winograd_kernels){
+        .pack = k.pack_bf16, .inputs = k.inputs_bf16, .run = k.run_bf16};
+}
+
+static float *pack(check *t, lw_isa isa, const problem *p)
+{
+    struct lw_winograd_kernels k = tiles_of(isa, p);
+    float *packed = check_out(t, lw_winograd_packed_words(p->m.num, &p->s, p->pass, p->m.tile), 0);
+    for (int64_t i = lw_winograd_pack_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0; i--)
+        k.pack(packed, p->w, &p->s, p->pass, p->m.tile, i);
     return packed;
 }
 
 /* Tasks in falling order, scratch poisoned: nothing may hang on what an earlier task left. */
-static void run(check *t, const problem *p, float *out, const float *packed, const lw_epilogue *e)
+static void run_at(check *t, lw_isa isa, const problem *p, float *out, const float *packed,
+                   const lw_epilogue *e)
 {
-    lw_kernels k = kernels_of(t);
-    int64_t n = lw_winograd_scratch_floats(&p->s, p->pass, p->tile);
+    struct lw_winograd_kernels k = tiles_of(isa, p);
+    int64_t n = lw_winograd_scratch_words(p->m.num, &p->s, p->pass, p->m.tile);
     float *scratch = check_out(t, n, 0),
-          *shared = check_out(t, lw_winograd_input_floats(&p->s, p->pass, p->tile), 0);
-    for (int64_t i = lw_winograd_input_tasks(&p->s, p->pass, p->tile) - 1; i >= 0; i--)
-        k.winograd.inputs(shared, p->in, &p->s, p->pass, p->tile, i);
-    for (int64_t i = lw_winograd_tasks(&p->s, p->pass, p->tile) - 1; i >= 0; i--) {
+          *shared = check_out(t, lw_winograd_input_words(p->m.num, &p->s, p->pass, p->m.tile), 0);
+    for (int64_t i = lw_winograd_input_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0; i--)
+        k.inputs(shared, input(p), &p->s, p->pass, p->m.tile, i);
+    for (int64_t i = lw_winograd_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0; i--) {
         memset(scratch, 0xff, (size_t)n * sizeof *scratch);
-        k.winograd.run(out, p->in, packed, shared, &p->s, p->pass, p->tile, e, scratch, i);
+        k.run(out, input(p), packed, shared, &p->s, p->pass, p->m.tile, e, scratch, i);
     }
 }
 
-static void check_one(check *t, lw_conv_shape s, lw_conv_pass pass, int tile)
+static void run(check *t, const problem *p, float *out, const float *packed, const lw_epilogue *e)
 {
-    problem p = make(t, s, pass, tile, true);
+    run_at(t, t->isa, p, out, packed, e);
+}
+
+/* bf16: the reference has the same points to the bit. */
+static void check_reference(check *t, const problem *p, const float *out)
+{
+    float *want = check_out(t, p->n_out, 0);
+    run_at(t, LW_ISA_REF, p, want, pack(t, LW_ISA_REF, p), NULL);
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)p->s.B * p->s.H * p->s.W; i++)
+        for (ptrdiff_t n = 0; n < p->N; n++)
+            p->want[i * p->N + n] = (double)want[i * p->ld_out + n];
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)p->s.B * p->s.H * p->s.W; i++)
+        check_close(t, out + i * p->ld_out, p->want + i * p->N, p->N, tol_of(F2, 9 * p->K),
+                    "%s, pixel %td of the reference", p->name, i);
+}
+
+static void check_one(check *t, lw_conv_shape s, lw_conv_pass pass, method m)
+{
+    if (m.num == LW_NUM_BF16) { /* whole words */
+        *(pass == LW_CONV_FORWARD ? &s.C : &s.O) += (pass == LW_CONV_FORWARD ? s.C : s.O) & 1;
+        s.ldx = s.ldx ? LW_MAX(s.ldx, s.C) : 0;
+        s.ldy = s.ldy ? LW_MAX(s.ldy, s.O) : 0;
+    }
+    problem p = make(t, s, pass, m, true);
     float *out = check_out(t, p.n_out, (int)(p.ld_out & 1));
-    run(t, &p, out, pack(t, &p), NULL);
+    run(t, &p, out, pack(t, t->isa, &p), NULL);
     ptrdiff_t pixels = (ptrdiff_t)s.B * s.H * s.W;
     for (ptrdiff_t i = 0; i < pixels; i++) {
-        check_close(t, out + i * p.ld_out, p.want + i * p.N, p.N, tol_of(tile, 9 * p.K),
+        check_close(t, out + i * p.ld_out, p.want + i * p.N, p.N, tol_of(m, 9 * p.K),
                     "%s, pixel %td", p.name, i);
         if (i + 1 < pixels)
             check_poisoned(t, out + i * p.ld_out + p.N, p.ld_out - p.N, "%s", p.name);
     }
+    if (m.num == LW_NUM_BF16)
+        check_reference(t, &p, out);
     check_next(t);
 }
 
-static void check_all(check *t, lw_conv_shape s, int tile)
+static void check_all(check *t, lw_conv_shape s, method m)
 {
-    check_one(t, s, LW_CONV_FORWARD, tile);
-    check_one(t, s, LW_CONV_DATA_GRAD, tile);
+    check_one(t, s, LW_CONV_FORWARD, m);
+    check_one(t, s, LW_CONV_DATA_GRAD, m);
 }
 
-static void sizes(check *t, int tile)
+static void sizes(check *t, method m)
 {
     static const int images[][3] = {{1, 8, 8}, {2, 4, 4}, {13, 4, 4},  {1, 5, 7}, {3, 1, 1},
                                     {2, 2, 3}, {1, 6, 1}, {1, 16, 16}, {2, 9, 10}};
@@ -158,43 +221,48 @@ static void sizes(check *t, int tile)
         for (size_t j = 0; j < LW_COUNT(channels); j++)
             check_all(
                 t, shape(images[i][0], images[i][1], images[i][2], channels[j][0], channels[j][1]),
-                tile);
+                m);
 }
 
 static void sizes_4x4(check *t)
 {
-    sizes(t, 4);
+    sizes(t, F4);
 }
 static void sizes_2x2(check *t)
 {
-    sizes(t, 2);
+    sizes(t, F2);
+}
+static void sizes_bf16(check *t)
+{
+    sizes(t, LOW);
 }
 
 /* Pitches, many channels, several blocks and groups of columns. */
 static void large(check *t)
 {
-    for (int tile = 2; tile <= 4; tile += 2) {
-        check_all(t, shape(1, 4, 4, 400, 70), tile);
-        check_all(t, shape(5, 16, 16, 32, 16), tile);
-        check_all(t, shape(1, 12, 12, 96, 200), tile);
+    for (int k = 0; k < 3; k++) {
+        const method m = method_of(k);
+        check_all(t, shape(1, 4, 4, 400, 70), m);
+        check_all(t, shape(5, 16, 16, 32, 16), m);
+        check_all(t, shape(1, 12, 12, 96, 200), m);
         for (int i = 0; i < 8; i++) {
             lw_conv_shape s = shape(1 + i % 3, 4 + i % 5, 4 + i % 4, 3 + 5 * i, 40 - 3 * i);
             s.ldx = s.C + 1 + i % 7;
             s.ldy = s.O + i % 4;
-            check_all(t, s, tile);
+            check_all(t, s, m);
         }
     }
 }
 
 static void random_shapes(check *t)
 {
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 60; i++) {
         lw_conv_shape s = shape(1 + (int)check_below(t, 5), 1 + (int)check_below(t, 13),
                                 1 + (int)check_below(t, 13), 1 + (int)check_below(t, 70),
                                 1 + (int)check_below(t, 70));
         s.ldx = s.C + (ptrdiff_t)check_below(t, 2);
         s.ldy = s.O + (ptrdiff_t)check_below(t, 2);
-        check_one(t, s, (lw_conv_pass)(i & 1), i & 2 ? 4 : 2);
+        check_one(t, s, (lw_conv_pass)(i & 1), method_of(i / 2));
     }
 }
 
@@ -211,7 +279,7 @@ static double finished(double s, const lw_epilogue *e, double old, ptrdiff_t ima
 static void epilogues(check *t)
 {
     for (int i = 0; i < 32 * LW_ACT_COUNT; i++) {
-        problem p = make(t, shape(3, 4, 5, 9, 37), LW_CONV_FORWARD, i & 1 ? 4 : 2, true);
+        problem p = make(t, shape(3, 4, 5, 10, 37), LW_CONV_FORWARD, method_of(i), true);
         ptrdiff_t plane = 20, pixels = 3 * plane, n = pixels * 37, ld_res = 40, ld_ib = 38;
         float *bias = check_in(t, 37, 1, -1, 1), *ib = check_in(t, 3 * ld_ib, 1, -1, 1);
         float *res = check_in(t, pixels * ld_res, 1, -1, 1), *old = check_in(t, n, 1, -1, 1);
@@ -225,8 +293,8 @@ static void epilogues(check *t)
         float *out = e.accumulate ? check_copy(t, old, n, 1) : check_out(t, n, 1);
         for (ptrdiff_t j = 0; j < n; j++)
             p.want[j] = finished(p.want[j], &e, (double)old[j], j / 37 / plane, j / 37, j % 37);
-        run(t, &p, out, pack(t, &p), &e);
-        check_close(t, out, p.want, n, tol_of(p.tile, 100), "epilogue %d of %s", i, p.name);
+        run(t, &p, out, pack(t, t->isa, &p), &e);
+        check_close(t, out, p.want, n, tol_of(p.m, 100), "epilogue %d of %s", i, p.name);
         check_next(t);
     }
 }
@@ -236,17 +304,20 @@ static void batch_invariance(check *t)
 {
     static const int images[][5] = {{19, 4, 4, 40, 33},  {7, 8, 8, 20, 48}, {3, 16, 16, 16, 16},
                                     {14, 4, 4, 350, 32}, {11, 4, 4, 20, 3}, {6, 5, 1, 8, 8},
-                                    {3100, 1, 1, 8, 3}}; /* the last: tasks enough of blocks */
-    for (size_t i = 0; i < LW_COUNT(images) * 4; i++) {
-        const int *z = images[i / 4];
-        problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4]), (lw_conv_pass)(i & 1),
-                         i & 2 ? 4 : 2, false);
-        float *all = check_out(t, p.n_out, 0), *packed = pack(t, &p);
+                                    {3100, 1, 1, 8, 4}}; /* the last: tasks enough of blocks */
+    for (size_t i = 0; i < LW_COUNT(images) * 6; i++) {
+        const int *z = images[i / 6];
+        const lw_conv_pass pass = (lw_conv_pass)(i & 1);
+        const method m = method_of((int)i / 2);
+        if (m.num == LW_NUM_BF16 && z[pass == LW_CONV_FORWARD ? 3 : 4] % 2)
+            continue;
+        problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4]), pass, m, false);
+        float *all = check_out(t, p.n_out, 0), *packed = pack(t, t->isa, &p);
         run(t, &p, all, packed, NULL);
         problem q = p;
         q.s.B = 1;
         ptrdiff_t in = (ptrdiff_t)q.s.H * q.s.W * p.K, out = (ptrdiff_t)q.s.H * q.s.W * p.N;
-        for (int b = 0; b < z[0]; b++, q.in += in) {
+        for (int b = 0; b < z[0]; b++, q.in += in, q.low += q.low ? in : 0) {
             float *one = check_out(t, out, 1);
             run(t, &q, one, packed, NULL);
             check_same(t, one, all + b * out, (size_t)out * sizeof *one, "image %d of %s", b,
@@ -258,12 +329,13 @@ static void batch_invariance(check *t)
 
 static void pitch_invariance(check *t)
 {
-    problem p = make(t, shape(2, 6, 6, 24, 40), LW_CONV_FORWARD, 4, false), q = p;
+    problem p = make(t, shape(2, 6, 6, 24, 40), LW_CONV_FORWARD, F4, false), q = p;
     q.s.ldx = p.s.C + 5;
     q.in = check_in(t, 72 * q.s.ldx, 0, -1, 1);
     for (ptrdiff_t i = 0; i < 72; i++)
         memcpy(q.in + i * q.s.ldx, p.in + i * p.s.C, (size_t)p.s.C * sizeof *q.in);
-    float *packed = pack(t, &p), *one = check_out(t, p.n_out, 0), *two = check_out(t, p.n_out, 0);
+    float *packed = pack(t, t->isa, &p), *one = check_out(t, p.n_out, 0),
+          *two = check_out(t, p.n_out, 0);
     run(t, &p, one, packed, NULL);
     run(t, &q, two, packed, NULL);
     check_same(t, two, one, (size_t)p.n_out * sizeof *one, "dense and pitched %s", p.name);
@@ -271,7 +343,7 @@ static void pitch_invariance(check *t)
 
 /* The same bits whatever the order of tasks and however many threads run them. */
 typedef struct shared_run {
-    lw_kernels k;
+    struct lw_winograd_kernels k;
     const problem *p;
     float *out, *inputs, *scratch;
     const float *packed;
@@ -281,23 +353,24 @@ typedef struct shared_run {
 static void shared_task(void *arg, int64_t task, int worker)
 {
     const shared_run *r = arg;
-    r->k.winograd.run(r->out, r->p->in, r->packed, r->inputs, &r->p->s, r->p->pass, r->p->tile,
-                      NULL, r->scratch + worker * r->per_worker, task);
+    r->k.run(r->out, input(r->p), r->packed, r->inputs, &r->p->s, r->p->pass, r->p->m.tile, NULL,
+             r->scratch + worker * r->per_worker, task);
 }
 
 static void inputs_task(void *arg, int64_t task, int worker)
 {
     const shared_run *r = arg;
     (void)worker;
-    r->k.winograd.inputs(r->inputs, r->p->in, &r->p->s, r->p->pass, r->p->tile, task);
+    r->k.inputs(r->inputs, input(r->p), &r->p->s, r->p->pass, r->p->m.tile, task);
 }
 
 static void thread_invariance(check *t)
 {
-    for (int i = 0; i < 4; i++) {
-        problem p = make(t, shape(3, 20, 18, 40, 150), (lw_conv_pass)(i & 1), i & 2 ? 4 : 2, false);
-        shared_run r = {.k = kernels_of(t), .p = &p, .packed = pack(t, &p)};
-        r.per_worker = LW_ROUND_UP(lw_winograd_scratch_floats(&p.s, p.pass, p.tile), 16);
+    for (int i = 0; i < 6; i++) {
+        problem p = make(t, shape(3, 20, 18, 40, 150), (lw_conv_pass)(i & 1), method_of(i / 2),
+                         false);
+        shared_run r = {.k = tiles_of(t->isa, &p), .p = &p, .packed = pack(t, t->isa, &p)};
+        r.per_worker = LW_ROUND_UP(lw_winograd_scratch_words(p.m.num, &p.s, p.pass, p.m.tile), 16);
         r.scratch = check_out(t, 5 * r.per_worker, 0);
         float *first = check_out(t, p.n_out, 0);
         run(t, &p, first, r.packed, NULL);
@@ -307,9 +380,10 @@ static void thread_invariance(check *t)
             if (lw_pool_new(threads[k], &pool))
                 LW_ASSERT(false, "%s", lw_errmsg());
             r.out = check_out(t, p.n_out, 0);
-            r.inputs = check_out(t, lw_winograd_input_floats(&p.s, p.pass, p.tile), 0);
-            lw_pool_run(pool, lw_winograd_input_tasks(&p.s, p.pass, p.tile), inputs_task, &r);
-            lw_pool_run(pool, lw_winograd_tasks(&p.s, p.pass, p.tile), shared_task, &r);
+            r.inputs = check_out(t, lw_winograd_input_words(p.m.num, &p.s, p.pass, p.m.tile), 0);
+            lw_pool_run(pool, lw_winograd_input_tasks(p.m.num, &p.s, p.pass, p.m.tile), inputs_task,
+                        &r);
+            lw_pool_run(pool, lw_winograd_tasks(p.m.num, &p.s, p.pass, p.m.tile), shared_task, &r);
             check_same(t, r.out, first, (size_t)p.n_out * sizeof *first, "%d threads, %s",
                        threads[k], p.name);
             lw_pool_free(&pool);
@@ -321,28 +395,34 @@ static void thread_invariance(check *t)
 /* Where tiles apply, and that the choice looks at neither batch nor pitch. */
 static void choice(check *t)
 {
-    lw_conv_shape s = shape(1, 16, 16, 128, 128), stride = s, wide = s, pad = s;
+    lw_conv_shape s = shape(1, 16, 16, 128, 128), stride = s, wide = s, pad = s, odd = s;
     stride.stride = 2;
     wide.KW = 5;
     pad.pad_right = 0;
+    odd.C = 127;
     const int got[] = {
         lw_winograd_applies(&s, LW_CONV_FORWARD),
         lw_winograd_applies(&stride, LW_CONV_FORWARD),
         lw_winograd_applies(&wide, LW_CONV_FORWARD),
         lw_winograd_applies(&pad, LW_CONV_FORWARD),
-        lw_winograd_tile(&s, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_DIRECT),
-        lw_winograd_tile(&s, LW_CONV_DATA_GRAD, t->isa, LW_CONV_MODE_WINOGRAD) > 0,
-        lw_winograd_tile(&stride, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
+        lw_winograd_tile(LW_NUM_F32, &s, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_DIRECT),
+        lw_winograd_tile(LW_NUM_F32, &s, LW_CONV_DATA_GRAD, t->isa, LW_CONV_MODE_WINOGRAD) > 0,
+        lw_winograd_tile(LW_NUM_F32, &stride, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
+        lw_winograd_tile(LW_NUM_BF16, &odd, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
+        lw_winograd_tile(LW_NUM_BF16, &odd, LW_CONV_DATA_GRAD, t->isa, LW_CONV_MODE_WINOGRAD),
+        lw_winograd_tile(LW_NUM_S8, &s, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
     };
-    static const int want[] = {1, 0, 0, 0, 0, 1, 0};
+    const int low = t->isa >= LW_ISA_AVX512BF16 ? 2 : 0;
+    const int want[] = {1, 0, 0, 0, 0, 1, 0, 0, low, 0};
     check_same(t, got, want, sizeof want, "where Winograd applies");
-    for (int side = 1; side <= 64; side *= 2)
+    for (int side = 1; side <= 70; side += side % 2 ? 1 : side - 1)
         for (int c = 1; c <= 512; c *= 2)
             for (int o = 1; o <= 512; o *= 2) {
                 lw_conv_shape one = shape(1, side, side, c, o), many = shape(37, side, side, c, o);
                 many.ldx = c + 3;
-                int a = lw_winograd_tile(&one, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_AUTO);
-                int b = lw_winograd_tile(&many, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_AUTO);
+                const lw_num num = side % 2 ? LW_NUM_BF16 : LW_NUM_F32;
+                int a = lw_winograd_tile(num, &one, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_AUTO);
+                int b = lw_winograd_tile(num, &many, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_AUTO);
                 check_same(t, &a, &b, sizeof a, "choice for %d -> %d at %d", c, o, side);
             }
 }
@@ -352,6 +432,7 @@ int main(int argc, char **argv)
     static const check_case cases[] = {
         {"sizes_4x4", sizes_4x4},
         {"sizes_2x2", sizes_2x2},
+        {"sizes_bf16", sizes_bf16},
         {"large", large},
         {"random_shapes", random_shapes},
         {"epilogues", epilogues},

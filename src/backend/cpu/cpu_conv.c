@@ -98,15 +98,18 @@ static float *shared_inputs(const lw_task *t)
 static void inputs_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    a->pack.k->winograd.inputs(shared_inputs(t), t->in[0], &a->s, a->pack.pass, a->pack.tile,
-                               t->index);
+    const struct lw_winograd_kernels *k = &a->pack.k->winograd;
+    (a->pack.num == LW_NUM_BF16 ? k->inputs_bf16 : k->inputs)(shared_inputs(t), t->in[0], &a->s,
+                                                              a->pack.pass, a->pack.tile, t->index);
 }
 
 static void tiles_task(const lw_task *t, const lw_epilogue *e)
 {
     const conv_arg *a = t->arg;
-    a->pack.k->winograd.run(t->out[0], t->in[0], weights(t), shared_inputs(t), &a->s, a->pack.pass,
-                            a->pack.tile, e, t->scratch, t->index);
+    const struct lw_winograd_kernels *k = &a->pack.k->winograd;
+    (a->pack.num == LW_NUM_BF16 ? k->run_bf16 : k->run)(t->out[0], t->in[0], weights(t),
+                                                        shared_inputs(t), &a->s, a->pack.pass,
+                                                        a->pack.tile, e, t->scratch, t->index);
 }
 
 static void forward_tiles_task(const lw_task *t)
@@ -174,16 +177,16 @@ static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[LW_NUM_C
         return;
     }
     c->out->scratch_bytes = sizeof(float) *
-                            (size_t)lw_winograd_scratch_floats(&a->s, p->pass, p->tile);
-    int64_t inputs = lw_winograd_input_tasks(&a->s, p->pass, p->tile);
+                            (size_t)lw_winograd_scratch_words(p->num, &a->s, p->pass, p->tile);
+    int64_t inputs = lw_winograd_input_tasks(p->num, &a->s, p->pass, p->tile);
     if (inputs > 0) {
         a->inputs_at = LW_ROUND_UP(c->out->work_bytes, 64);
-        c->out->work_bytes = a->inputs_at + sizeof(float) * (size_t)lw_winograd_input_floats(
-                                                                &a->s, p->pass, p->tile);
+        c->out->work_bytes = a->inputs_at + sizeof(float) * (size_t)lw_winograd_input_words(
+                                                                p->num, &a->s, p->pass, p->tile);
         lw_cpu_phase(c, inputs_task, inputs);
     }
     lw_cpu_phase(c, p->pass == LW_CONV_FORWARD ? forward_tiles_task : data_grad_tiles_task,
-                 lw_winograd_tasks(&a->s, p->pass, p->tile));
+                 lw_winograd_tasks(p->num, &a->s, p->pass, p->tile));
 }
 
 static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *const task[LW_NUM_COUNT])
@@ -228,10 +231,10 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
     return 0;
 }
 
-/* Tiles of 4x4 gain three times over direct f32, bf16 twice where the machine multiplies it (docs/
- * performance.md): there bf16 keeps narrow layers, whose transforms cost more, and pictures of one
- * tile. Elsewhere bf16 is widened to f32 first and gains nothing. Bytes beat all tiles where the
- * machine multiplies them, and lose to those of 4x4 elsewhere. */
+/* Where the machine multiplies bf16, its own tiles beat those of f32, which gain three times over direct
+ * f32 where direct bf16 gains twice (docs/performance.md): bf16 without tiles keeps narrow layers, whose
+ * transforms cost more, and pictures of one tile. Elsewhere bf16 is widened to f32 first and gains nothing.
+ * Bytes beat all tiles where the machine multiplies them, and lose to those of 4x4 elsewhere. */
 bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
 {
     enum { NARROW = 32 };
@@ -240,11 +243,14 @@ bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
     if (!dx && n->op != LW_OP_CONV2D)
         return false;
     lw_conv_shape s = lw_cpu_conv_shape(n->attr, 1);
-    int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD);
+    const lw_conv_pass pass = dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
+    int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, pass);
     bool low = d->kernels->isa >= LW_ISA_AVX512BF16;
     if (num == LW_NUM_S8)
         return !low && tile == 4;
     if (!low)
         return tile != 0;
+    if (lw_cpu_conv_tile(d, num, &s, pass))
+        return false;
     return tile == 4 && s.C >= NARROW && s.O >= NARROW && (s.H > 4 || s.W > 4);
 }

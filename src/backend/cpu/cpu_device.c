@@ -105,7 +105,7 @@ lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch)
 int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass)
 {
     const cpu *c = d->self;
-    return num == LW_NUM_F32 ? lw_winograd_tile(s, pass, c->k.isa, c->conv) : 0;
+    return lw_winograd_tile(num, s, pass, c->k.isa, c->conv);
 }
 
 void *lw_cpu_arg(cpu_lower *c, size_t bytes)

@@ -29,7 +29,7 @@ cpu_pack lw_cpu_pack_conv(const lw_kernels *k, lw_num num, const lw_conv_shape *
     p.K = taps * (fwd ? s->C : s->O);
     p.stride_n = fwd ? p.K : 1;
     p.stride_k = fwd ? 1 : s->C;
-    size_t bytes = tile ? sizeof(float) * (size_t)lw_winograd_packed_floats(s, pass, tile)
+    size_t bytes = tile ? sizeof(float) * (size_t)lw_winograd_packed_words(num, s, pass, tile)
                         : lw_conv_packed_bytes(num, s, pass);
     p.scale_at = LW_ROUND_UP(bytes, 64);
     return p;
@@ -60,13 +60,15 @@ static void find_scales(const cpu_pack *p, void *dst, const float *w, int64_t ta
 static void pack_conv(const cpu_pack *p, void *dst, const float *w, int64_t task)
 {
     const struct lw_conv_kernels *k = &p->k->conv;
-    if (p->num == LW_NUM_S8)
+    const struct lw_winograd_kernels *tiles = &p->k->winograd;
+    if (p->tile)
+        (p->num == LW_NUM_BF16 ? tiles->pack_bf16 : tiles->pack)(dst, w, &p->shape, p->pass,
+                                                                 p->tile, task);
+    else if (p->num == LW_NUM_S8)
         k->pack_s8(dst, w, &p->shape, p->pass, (const float *)((const char *)dst + p->scale_at),
                    task);
     else if (p->num == LW_NUM_BF16)
         k->pack_bf16(dst, w, &p->shape, p->pass, task);
-    else if (p->tile)
-        p->k->winograd.pack(dst, w, &p->shape, p->pass, p->tile, task);
     else
         k->pack(dst, w, &p->shape, p->pass, task);
 }
@@ -109,7 +111,7 @@ static int64_t fill_tasks(const cpu_pack *p)
 {
     if (!p->conv)
         return lw_gemm_pack_tasks(p->N, p->K);
-    return p->tile ? lw_winograd_pack_tasks(&p->shape, p->pass, p->tile)
+    return p->tile ? lw_winograd_pack_tasks(p->num, &p->shape, p->pass, p->tile)
                    : lw_conv_pack_tasks(&p->shape, p->pass);
 }
 

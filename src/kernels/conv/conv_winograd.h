@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Winograd's minimal filtering for 3x3 convolutions of stride 1 and pad 1, f32: an image is cut
+ * Winograd's minimal filtering for 3x3 convolutions of stride 1 and pad 1: an image is cut
  * into tiles of 4x4 or 2x2 outputs, F(4x4,3x3) and F(2x2,3x3). A tile's 6x6 (4x4) inputs and every
  * filter are transformed, multiplied point by point (36 or 16 small matrix products over channels),
  * and transformed back: 36 instead of 144 multiplications per tile and channel pair, or 16 instead
  * of 36. The price is rounding: see conv_winograd_points.h for the bound.
+ *
+ * Operands are f32 or, in F(2x2) alone, bf16: inputs are bf16 in memory, transforms f32, their results
+ * rounded to bf16 once, products of pairs with f32 sums. F(2x2) multiplies by no constant but 1/2, so
+ * that the rounding of the points is all it adds: relative errors 1.8 times those of a direct bf16
+ * convolution. F(4x4)'s would be tens of times that.
  *
  * Forward and data gradient are the same computation: the gradient swaps C and O and turns the
  * filters by half a turn, which `pack` does. Everything said in conv.h about tasks, bits and
@@ -24,37 +29,38 @@ enum { LW_WINOGRAD_MAX_DEPTH = 4096 }; /* channels summed over */
 /* May the pass of this convolution be computed with tiles? 3x3, stride 1, pads 1, channels in
  * range. */
 bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass);
-/* Side of the tiles to use (4 or 2), or 0 for the direct kernels. A pure function of the shape of
- * one image, the level and the mode: see conv_winograd_rule.c. */
-int lw_winograd_tile(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode);
+/* Side of the tiles to use (4 or 2; bf16: 2), or 0 for the direct kernels. A pure function of the type,
+ * the shape of one image, the level and the mode: see conv_winograd_rule.c. */
+int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa,
+                     lw_conv_mode mode);
 
 /*
- * Floats of the transformed weights, tasks to make them; floats of transformed inputs that all tasks
+ * 32-bit words (a float or two bf16) of the transformed weights, tasks to make them; words of transformed inputs that all tasks
  * share and tasks to make these (0: each task makes its own, in scratch); tasks of the convolution and
- * scratch floats that each worker needs. `tile` is 4 or 2.
+ * scratch words that each worker needs. `tile` is 4 or 2; bf16 wants an even depth.
  *
  * Few tiles are few tasks, and each would read all weights for a dozen rows. So where blocks of tiles
  * alone do not keep 64 threads busy, inputs are transformed once for all, and tasks are cut by columns
  * too, which costs no transform twice then; a block may be four times as tall, and weights are read
  * less often.
  */
-int64_t lw_winograd_packed_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile);
-int64_t lw_winograd_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile);
-int64_t lw_winograd_input_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile);
-int64_t lw_winograd_input_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile);
-int64_t lw_winograd_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile);
-int64_t lw_winograd_scratch_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_pack_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_input_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_input_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_scratch_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
-/* packed (64-byte aligned) <- w [O][3][3][C]. */
+/* Below, `in` is f32 or bf16 and the words hold the same. packed (64-byte aligned) <- w [O][3][3][C]. */
 typedef void lw_winograd_pack_fn(float *packed, const float *w, const lw_conv_shape *s,
                                  lw_conv_pass pass, int tile, int64_t task);
 /* shared (64-byte aligned) <- transformed inputs. */
-typedef void lw_winograd_inputs_fn(float *shared, const float *in, const lw_conv_shape *s,
+typedef void lw_winograd_inputs_fn(float *shared, const void *in, const lw_conv_shape *s,
                                    lw_conv_pass pass, int tile, int64_t task);
 /* out = epilogue(the pass of in). Forward: in is x, out y. Data gradient: in is dy, out dx.
  * shared: what `inputs` made, where it makes anything. scratch: 64-byte aligned, of this worker alone.
  * `e` may be NULL. */
-typedef void lw_winograd_run_fn(float *out, const float *in, const float *packed,
+typedef void lw_winograd_run_fn(float *out, const void *in, const float *packed,
                                 const float *shared, const lw_conv_shape *s, lw_conv_pass pass,
                                 int tile, const lw_epilogue *e, float *scratch, int64_t task);
 
@@ -62,6 +68,9 @@ struct lw_winograd_kernels {
     lw_winograd_pack_fn *pack;
     lw_winograd_inputs_fn *inputs;
     lw_winograd_run_fn *run;
+    lw_winograd_pack_fn *pack_bf16;
+    lw_winograd_inputs_fn *inputs_bf16;
+    lw_winograd_run_fn *run_bf16;
 };
 
 #define K(family, isa, field, function) \

@@ -1,3 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The body of conv_winograd_body.inc at this ISA level. */
+/* The body of conv_winograd_body.inc for f32 at this ISA level. */
+#include "kernels/conv/conv_winograd_elem_f32.h"
 #include "kernels/conv/conv_winograd_body.inc"

@@ -1,14 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd convolution, reference: obvious loops, everything but the stored weights in double.
- * Transformed weights are [point][K][N]. */
+ * Transformed weights are [point][K][N]. Of bf16 (`low`), which F(2x2) alone has, points are made in f32 steps
+ * and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. */
 #include "kernels/conv/conv_winograd_points.h"
 #include "kernels/conv/conv_winograd_shape.h"
 #include "kernels/gemm/gemm_ref.h"
 
 static const double a1 = LW_WINO_A, b1 = LW_WINO_B, a2 = LW_WINO_A2, b2 = LW_WINO_B2;
 
-static void filter_line(double *u, ptrdiff_t step, double g0, double g1, double g2, int tile)
+static double f32(double v)
 {
+    return (double)(float)v;
+}
+
+static void filter_line_low(double *u, ptrdiff_t step, double g0, double g1, double g2)
+{
+    const double s = f32(g0 + g2) / 2, d = g1 / 2;
+    u[0] = g0;
+    u[step] = f32(s + d);
+    u[2 * step] = f32(s - d);
+    u[3 * step] = g2;
+}
+
+static void filter_line(double *u, ptrdiff_t step, double g0, double g1, double g2, int tile,
+                        bool low)
+{
+    if (low) {
+        filter_line_low(u, step, g0, g1, g2);
+        return;
+    }
     if (tile == 2) {
         u[0] = g0;
         u[step] = (g0 + g1 + g2) / 2;
@@ -60,10 +80,23 @@ static void output_line(double *y, const double *m, ptrdiff_t step, int tile)
     y[3 * step] = a1 * a2 * d + b1 * b2 * d2 + last;
 }
 
-void lw_winograd_pack_ref(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass,
-                          int tile, int64_t task)
+/* Number i of packed weights. */
+static void put_weight(float *packed, ptrdiff_t i, double v, bool low)
 {
-    lw_wino z = lw_wino_of(s, pass, tile);
+    if (low)
+        ((lw_bf16 *)(void *)packed)[i] = lw_bf16_of_f32((float)v);
+    else
+        packed[i] = (float)v;
+}
+static double get_weight(const float *packed, ptrdiff_t i, bool low)
+{
+    return (double)(low ? lw_bf16_to_f32(((const lw_bf16 *)(const void *)packed)[i]) : packed[i]);
+}
+
+static void pack(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass, int tile,
+                 int64_t task, bool low)
+{
+    lw_wino z = lw_wino_of(low ? LW_NUM_BF16 : LW_NUM_F32, s, pass, tile);
     ptrdiff_t cols = lw_gemm_pack_cols(z.N, z.K * z.points), side = z.side;
     ptrdiff_t n1 = LW_MIN((task + 1) * cols, z.N);
     for (ptrdiff_t n = task * cols; n < n1; n++)
@@ -75,31 +108,58 @@ void lw_winograd_pack_ref(float *packed, const float *w, const lw_conv_shape *s,
                 double tap[3];
                 for (int y = 0; y < 3; y++)
                     tap[y] = (double)g[(forward ? y * 3 + x : 8 - y * 3 - x) * s->C];
-                filter_line(half + x, 3, tap[0], tap[1], tap[2], tile);
+                filter_line(half + x, 3, tap[0], tap[1], tap[2], tile, low);
             }
             for (ptrdiff_t y = 0; y < side; y++)
-                filter_line(u + y * side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], tile);
+                filter_line(u + y * side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], tile,
+                            low);
             for (ptrdiff_t p = 0; p < z.points; p++)
-                packed[(p * z.K + k) * z.N + n] = (float)u[p];
+                put_weight(packed, (p * z.K + k) * z.N + n, u[p], low);
         }
 }
 
-/* v [points][K] of the tile whose first output is (y0, x0). */
-static void input_tile(double *v, const float *image, const lw_wino *z, ptrdiff_t y0, ptrdiff_t x0)
+void lw_winograd_pack_ref(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass,
+                          int tile, int64_t task)
+{
+    pack(packed, w, s, pass, tile, task, false);
+}
+void lw_winograd_pack_bf16_ref(float *packed, const float *w, const lw_conv_shape *s,
+                               lw_conv_pass pass, int tile, int64_t task)
+{
+    pack(packed, w, s, pass, tile, task, true);
+}
+
+static double get_input(const void *in, ptrdiff_t i, bool low)
+{
+    return (double)(low ? lw_bf16_to_f32(((const lw_bf16 *)in)[i]) : ((const float *)in)[i]);
+}
+
+static void round_f32(double *v, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        v[i] = f32(v[i]);
+}
+
+/* v [points][K] of the tile of this image whose first output is (y0, x0). */
+static void input_tile(double *v, const void *in, ptrdiff_t image, const lw_wino *z, ptrdiff_t y0,
+                       ptrdiff_t x0, bool low)
 {
     for (ptrdiff_t k = 0; k < z->K; k++) {
         double d[LW_WINO_MAX_POINTS], t[LW_WINO_MAX_POINTS];
         for (ptrdiff_t i = 0; i < z->points; i++) {
             ptrdiff_t y = y0 - 1 + i / z->side, x = x0 - 1 + i % z->side;
             bool inside = y >= 0 && y < z->H && x >= 0 && x < z->W;
-            d[i] = inside ? (double)image[(y * z->W + x) * z->ld_in + k] : 0.0;
+            ptrdiff_t pixel = (image * z->H + y) * z->W + x;
+            d[i] = inside ? get_input(in, pixel * z->ld_in + k, low) : 0.0;
         }
         for (ptrdiff_t x = 0; x < z->side; x++)
             input_line(t + x, d + x, z->side, z->tile);
+        if (low)
+            round_f32(t, z->points);
         for (ptrdiff_t y = 0; y < z->side; y++)
             input_line(t + y * z->side, t + y * z->side, 1, z->tile);
         for (ptrdiff_t p = 0; p < z->points; p++)
-            v[p * z->K + k] = t[p];
+            v[p * z->K + k] = low ? (double)lw_bf16_to_f32(lw_bf16_of_f32((float)t[p])) : t[p];
     }
 }
 
@@ -122,31 +182,50 @@ static void output_tile(float *out, const double *m, const lw_wino *z, const lw_
 }
 
 /* Nothing: `run` transforms tile by tile, in double. */
-void lw_winograd_inputs_ref(float *shared, const float *in, const lw_conv_shape *s,
+void lw_winograd_inputs_ref(float *shared, const void *in, const lw_conv_shape *s,
                             lw_conv_pass pass, int tile, int64_t task)
 {
     (void)shared, (void)in, (void)s, (void)pass, (void)tile, (void)task;
 }
-
-void lw_winograd_run_ref(float *out, const float *in, const float *packed, const float *shared,
-                         const lw_conv_shape *s, lw_conv_pass pass, int tile, const lw_epilogue *e,
-                         float *scratch, int64_t task)
+void lw_winograd_inputs_bf16_ref(float *shared, const void *in, const lw_conv_shape *s,
+                                 lw_conv_pass pass, int tile, int64_t task)
 {
-    (void)shared;
-    lw_wino z = lw_wino_of(s, pass, tile);
+    (void)shared, (void)in, (void)s, (void)pass, (void)tile, (void)task;
+}
+
+static void run(float *out, const void *in, const float *packed, const lw_conv_shape *s,
+                lw_conv_pass pass, int tile, const lw_epilogue *e, float *scratch, int64_t task,
+                bool low)
+{
+    lw_wino z = lw_wino_of(low ? LW_NUM_BF16 : LW_NUM_F32, s, pass, tile);
     double *v = (double *)(void *)scratch;
     int64_t block = task / z.col_groups, group = task % z.col_groups;
     ptrdiff_t n1 = LW_MIN((group + 1) * z.cols, z.N), per_image = z.tiles_y * z.tiles_x;
     for (int64_t t = lw_wino_first(&z, block); t < lw_wino_first(&z, block + 1); t++) {
         ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * tile,
                   x0 = t % z.tiles_x * tile;
-        input_tile(v, in + image * z.H * z.W * z.ld_in, &z, y0, x0);
+        input_tile(v, in, image, &z, y0, x0, low);
         for (ptrdiff_t n = group * z.cols; n < n1; n++) {
             double m[LW_WINO_MAX_POINTS] = {0};
             for (ptrdiff_t p = 0; p < z.points; p++)
                 for (ptrdiff_t k = 0; k < z.K; k++)
-                    m[p] += v[p * z.K + k] * (double)packed[(p * z.K + k) * z.N + n];
+                    m[p] += v[p * z.K + k] * get_weight(packed, (p * z.K + k) * z.N + n, low);
             output_tile(out, m, &z, e, image, y0, x0, n);
         }
     }
+}
+
+void lw_winograd_run_ref(float *out, const void *in, const float *packed, const float *shared,
+                         const lw_conv_shape *s, lw_conv_pass pass, int tile, const lw_epilogue *e,
+                         float *scratch, int64_t task)
+{
+    (void)shared;
+    run(out, in, packed, s, pass, tile, e, scratch, task, false);
+}
+void lw_winograd_run_bf16_ref(float *out, const void *in, const float *packed, const float *shared,
+                              const lw_conv_shape *s, lw_conv_pass pass, int tile,
+                              const lw_epilogue *e, float *scratch, int64_t task)
+{
+    (void)shared;
+    run(out, in, packed, s, pass, tile, e, scratch, task, true);
 }

@@ -3,8 +3,8 @@
 #include "kernels/conv/conv_winograd_shape.h"
 
 enum {
-    BLOCK_FLOATS = 147456, /* of V: 576 KiB of a core's L2, the rest is for M and the weights */
-    BLOCK_ROWS = 12,       /* a block below the largest is a multiple: the tallest register tile */
+    BLOCK_WORDS = 147456, /* of V: 576 KiB of a core's L2, the rest is for M and the weights */
+    BLOCK_ROWS = 12,      /* a block below the largest is a multiple: the tallest register tile */
     BLOCK_MAX = 48,
     TASKS_WANTED = 40, /* little is lost at 8 and 16 threads, and not much at 64 */
     PIECE = 4          /* tiles of a task that transforms */
@@ -56,7 +56,7 @@ static void cut_finely(lw_wino *w)
     }
 }
 
-lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     bool forward = pass == LW_CONV_FORWARD;
     lw_wino w = {.tile = tile, .side = tile + 2, .points = points_of(tile), .H = s->H, .W = s->W};
@@ -67,8 +67,9 @@ lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile)
     w.tiles_y = LW_CEIL_DIV(w.H, tile);
     w.tiles_x = LW_CEIL_DIV(w.W, tile);
     w.tiles = (int64_t)s->B * w.tiles_y * w.tiles_x;
-    w.ldv = LW_ROUND_UP(w.K, 16);
-    ptrdiff_t most = BLOCK_FLOATS / (w.points * w.ldv) / BLOCK_ROWS * BLOCK_ROWS;
+    w.steps = w.K / lw_num_per_word(num);
+    w.ldv = LW_ROUND_UP(w.steps, 16);
+    ptrdiff_t most = BLOCK_WORDS / (w.points * w.ldv) / BLOCK_ROWS * BLOCK_ROWS;
     cut(&w, LW_MIN(LW_MAX(most, BLOCK_ROWS), BLOCK_MAX), LW_ROUND_UP(w.N, LW_GEMM_COLS));
     if (w.blocks < TASKS_WANTED)
         cut_finely(&w);
@@ -78,38 +79,40 @@ lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile)
     return w;
 }
 
-int64_t lw_winograd_packed_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
-    return lw_gemm_packed_floats(produced(s, pass), depth(s, pass) * points_of(tile));
+    return lw_gemm_packed_floats(produced(s, pass), depth(s, pass) * points_of(tile)) /
+           lw_num_per_word(num);
 }
 
-int64_t lw_winograd_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+int64_t lw_winograd_pack_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
+    (void)num; /* the work is the transform's */
     return lw_gemm_pack_tasks(produced(s, pass), depth(s, pass) * points_of(tile));
 }
 
-int64_t lw_winograd_input_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+int64_t lw_winograd_input_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
-    lw_wino w = lw_wino_of(s, pass, tile);
+    lw_wino w = lw_wino_of(num, s, pass, tile);
     return w.shared ? w.blocks * w.points * w.v_step : 0;
 }
 
-int64_t lw_winograd_input_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+int64_t lw_winograd_input_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
-    lw_wino w = lw_wino_of(s, pass, tile);
+    lw_wino w = lw_wino_of(num, s, pass, tile);
     return w.shared ? w.blocks * w.pieces : 0;
 }
 
-int64_t lw_winograd_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+int64_t lw_winograd_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
-    lw_wino w = lw_wino_of(s, pass, tile);
+    lw_wino w = lw_wino_of(num, s, pass, tile);
     return w.blocks * w.col_groups;
 }
 
-int64_t lw_winograd_scratch_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+int64_t lw_winograd_scratch_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
-    lw_wino w = lw_wino_of(s, pass, tile);
+    lw_wino w = lw_wino_of(num, s, pass, tile);
     /* The reference keeps one tile in double precision. */
     ptrdiff_t own = w.shared ? w.m_step : w.v_step + w.m_step;
-    return LW_MAX(w.points * own, 2 * w.points * w.ldv);
+    return LW_MAX(w.points * own, 2 * w.points * LW_ROUND_UP(w.K, 16));
 }

@@ -15,22 +15,23 @@ enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36 };
  *                                     are shared, one such V for each block
  *   M [points][block][panel columns]  products of one panel, before they are transformed back: scratch
  *
- * with a few floats between points, so that the points of a tile do not share cache sets.
+ * with a few words between points, so that the points of a tile do not share cache sets.
  */
 typedef struct lw_wino {
     int tile, side, points;  /* outputs of a tile in a line, inputs, side * side */
     ptrdiff_t H, W;          /* of input and output alike */
     ptrdiff_t K, N;          /* channels summed over, channels produced */
-    ptrdiff_t ld_in, ld_out; /* floats between pixels */
+    ptrdiff_t steps;         /* words of K */
+    ptrdiff_t ld_in, ld_out; /* numbers between pixels */
     ptrdiff_t tiles_y, tiles_x;
     int64_t tiles, blocks; /* of all images; block i has the tiles from tiles * i / blocks on */
     ptrdiff_t block;       /* tiles of the largest block */
     ptrdiff_t cols, col_groups;
-    ptrdiff_t ldv, v_step, m_step; /* floats */
+    ptrdiff_t ldv, v_step, m_step; /* words */
     bool shared;                   /* V */
     ptrdiff_t pieces;              /* tasks that make a shared V */
 } lw_wino;
-lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
 /* Tiles [t0, t0 + tiles) of a block. */
 static inline int64_t lw_wino_first(const lw_wino *z, int64_t block)
