@@ -249,10 +249,17 @@ static void find_halves(const lw_provers *p)
 
 /* ---- all --------------------------------------------------------------------------------------- */
 
-static int named(const char *what, const char *of, lw_str *out)
+/* "hybrid: A and 2 more" of "A+B+C". */
+static int named(const char *what, const char *policies, lw_str *out)
 {
+    const size_t first = strcspn(policies, "+");
+    int32_t more = 0;
+    for (const char *c = policies + first; *c; c++)
+        more += *c == '+';
     lw_str_clear(out);
-    lw_str_addf(out, "%s%s", what, of);
+    lw_str_addf(out, "%s%.*s", what, (int)first, policies);
+    if (more > 0)
+        lw_str_addf(out, " and %d more", more);
     return out->failed ? LW_ENOMEM : 0;
 }
 
@@ -261,7 +268,8 @@ static int run_policies(work *w, lw_kge *kge)
     LW_CLEANUP(lw_str_clear) lw_str name = {0};
     lw_prover *row;
     for (int32_t i = 0; i < w->o->n_policies; i++) {
-        LW_TRY(add_row(w, w->o->policy[i], &row));
+        LW_TRY(named("", w->o->policy[i], &name));
+        LW_TRY(add_row(w, lw_str_c(&name), &row));
         LW_TRY(walk(w, w->o->policy[i], NULL, row));
     }
     for (int32_t i = 0; i < w->o->n_policies && kge; i++) {

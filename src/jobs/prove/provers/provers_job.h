@@ -37,9 +37,11 @@ typedef struct lw_prover_stages {
     double most_of_margin; /* the largest difference that was seen, of what is trusted */
 } lw_prover_stages;
 
+enum { LW_PROVERS_POLICY = 2 }; /* row of the first policy: behind uniform and untrained */
+
 /* One row. */
 typedef struct lw_prover {
-    char *name;
+    char *name;    /* of trainings `A+B+C`: "A and 2 more" */
     lw_rank *rank; /* [seeds][modes][queries] */
     double true_proved,
         false_proved; /* shares over seeds; NaN: it proves nothing, or is not known */

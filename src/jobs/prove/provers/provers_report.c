@@ -119,12 +119,13 @@ static void say_training(const lw_provers_context *c, lw_str *out)
         return;
     }
     for (int32_t i = 0; i < c->o->n_policies; i++) {
-        const lw_provers_cell after = all_of(c, row_named(c->p, c->o->policy[i]));
+        const int32_t row = LW_PROVERS_POLICY + i;
+        const lw_provers_cell after = all_of(c, row);
         const double gain = after.mean[0] - before.mean[0],
                      noise = fmax(isnan(after.deviation[0]) ? 0 : after.deviation[0],
                                   isnan(before.deviation[0]) ? 0 : before.deviation[0]);
         lw_str_addf(out, "%s%s is %.3f %s the untrained network's %.3f, %s", i ? "; " : "",
-                    c->o->policy[i], fabs(gain), gain < 0 ? "below" : "above", before.mean[0],
+                    c->p->row[row].name, fabs(gain), gain < 0 ? "below" : "above", before.mean[0],
                     c->p->seeds == 1 ? "of one seed only"
                     : fabs(gain) <= 2 * noise
                         ? "which is within two deviations: no difference shown"
