@@ -108,12 +108,12 @@ static void test_resized(void **state)
     static const char file[] = "large/checkpoints/step_0000002/ema/preprocessor_config.json";
     (void)state;
     lab_expect(0, TINY_ENCODER " --steps 2 --output-dir large");
-    lab_expect(0, TINY_DRIFT " --encoder large --dry-run --json --output-dir dry");
+    lab_expect(0, TINY_DRIFT " --encoder large --feature-disk 0 --dry-run --json --output-dir dry");
     double bytes = features_bytes();
     assert_int_equal(lw_file_write(file, said, sizeof said - 1), 0);
     lab_expect(0, TINY_DRIFT " --encoder large --feature-keys s1.loc --dry-run --output-dir dry");
     assert_non_null(strstr(lab_err, "for the encoder pictures are resized to 24x24 (bilinear)"));
-    lab_expect(0, TINY_DRIFT " --encoder large --dry-run --json --output-dir dry");
+    lab_expect(0, TINY_DRIFT " --encoder large --feature-disk 0 --dry-run --json --output-dir dry");
     assert_true(features_bytes() > 1.4 * bytes);
     lab_expect(0,
                TINY_DRIFT " --encoder large --encoder-size 20 --encoder-resize bicubic-antialias "
@@ -221,6 +221,7 @@ static void test_mirrored(void **state)
         assert_int_equal(lw_real_features_new(dev, &d, none, &keys, &o, &r), 0);
         lw_real_features_cost cost = lw_real_features_get_cost(r, 5);
         assert_true(cost.kept == kept && cost.bytes == 2 * N * (ROW + 3) * sizeof(float));
+        assert_true(kept ? cost.held == cost.bytes : cost.held > 0);
         assert_int_equal(lw_real_features_fill(r, NULL), 0);
         assert_int_equal(lw_real_features_fetch(r, rows, 5, (void *[]){got[kept], NULL}), 0);
         lw_real_features_free(&r);

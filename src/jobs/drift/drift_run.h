@@ -51,7 +51,7 @@ typedef struct lw_drift_source {
 /* Features of real pictures, of all sources. */
 typedef struct lw_drift_real_cost {
     bool kept;    /* all of them */
-    size_t bytes; /* of those that are kept */
+    size_t held;  /* bytes of the process's own, all sources: lw_real_features_cost */
     double flops; /* a step's, for the others */
 } lw_drift_real_cost;
 

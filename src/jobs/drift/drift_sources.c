@@ -174,7 +174,7 @@ lw_drift_real_cost lw_drift_real_get_cost(const drift_run *r)
         const lw_real_features_cost p = lw_real_features_get_cost(real, groups * r->np),
                                     u = lw_real_features_get_cost(real, groups * r->nu);
         all.kept &= p.kept;
-        all.bytes += p.kept ? p.bytes : 0;
+        all.held += p.held;
         all.flops += p.kept ? 0.0 : p.flops + u.flops;
     }
     return all;
@@ -195,7 +195,7 @@ static int note_real(drift_run *r, lw_train_job *job)
     if (r->features_note.failed)
         return LW_ENOMEM;
     job->note = lw_str_c(&r->features_note);
-    job->kept_bytes += c.bytes;
+    job->kept_bytes += c.held;
     job->side_flops = c.flops;
     return 0;
 }

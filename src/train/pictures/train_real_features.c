@@ -10,7 +10,8 @@ struct lw_real_features {
     const lw_dataset *data;
     const lw_feature_set *keys;
     lw_real_features_opts o;
-    lw_forward *encode;
+    lw_forward *encode;                    /* NULL: all are kept */
+    lw_plan_info plan;                     /* of it */
     const void *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
     int32_t batch;                         /* rows encoded at a time */
     int64_t n;                             /* rows, mirrored ones too */
@@ -137,6 +138,7 @@ int lw_real_features_fill(lw_real_features *r, const lw_observer *obs)
         return 0;
     LW_TRY(lw_features_have(&spec, make_all, r, &r->file));
     memcpy(r->kept, r->file.array, (size_t)r->keys->n * sizeof r->kept[0]);
+    lw_forward_free(&r->encode);
     return 0;
 }
 
@@ -155,6 +157,7 @@ int lw_real_features_new(lw_device *dev, const lw_dataset *d, const lw_network *
     r->batch = o->decoder ? 4 : h * w < 128 * 128 ? 64 : 16;
     LW_TRY(describe(r, e));
     LW_TRY(build(r, e));
+    r->plan = lw_forward_info(r->encode);
     r->n = o->flip ? 2 * d->n : d->n;
     r->bytes = (size_t)(lw_features_floats(keys) * r->n) * lw_dtype_size(o->type);
     r->keeps = (int64_t)r->bytes <= o->cache_bytes;
@@ -176,32 +179,43 @@ void lw_real_features_free(lw_real_features **pp)
     lw_free(pp);
 }
 
+/* In a file of the cache directory, or NULL: in memory. */
+static const char *file_of(const lw_real_features *r)
+{
+    const char *slash = strrchr(lw_str_c(&r->path), '/');
+    return slash && r->o.disk_bytes >= (int64_t)r->bytes ? slash + 1 : NULL;
+}
+
 static void say_where(const lw_real_features *r, char *buf, size_t size)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
-    const char *path = lw_str_c(&r->path), *slash = strrchr(path, '/');
+    const char *path = lw_str_c(&r->path), *file = file_of(r);
     char left[32];
     uint64_t bytes;
-    if (r->o.disk_bytes < (int64_t)r->bytes || !slash) {
+    if (!file) {
         snprintf(buf, size, "in memory");
         return;
     }
     lw_path_parent(path, &dir);
     if (lw_path_exists(path))
-        snprintf(buf, size, "on disk as %s, made before", slash + 1);
+        snprintf(buf, size, "on disk as %s, made before", file);
     else if (lw_disk_free(lw_str_c(&dir), &bytes) == 0)
-        snprintf(buf, size, "on disk as %s, to be made (%s free)", slash + 1,
-                 lw_fmt_bytes(left, bytes));
+        snprintf(buf, size, "on disk as %s, to be made (%s free)", file, lw_fmt_bytes(left, bytes));
     else
-        snprintf(buf, size, "on disk as %s, to be made", slash + 1);
+        snprintf(buf, size, "on disk as %s, to be made", file);
     lw_errclear();
 }
 
 lw_real_features_cost lw_real_features_get_cost(const lw_real_features *r, int64_t rows)
 {
     int64_t batches = (rows + r->batch - 1) / r->batch;
-    lw_real_features_cost c = {r->bytes, r->keeps,
-                               lw_forward_info(r->encode).flops * (double)batches, ""};
+    const size_t plan = r->plan.frame_bytes + r->plan.derived_bytes;
+    lw_real_features_cost c = {.bytes = r->bytes,
+                               .held = !r->keeps    ? plan
+                                       : file_of(r) ? 0
+                                                    : r->bytes,
+                               .kept = r->keeps,
+                               .flops = r->plan.flops * (double)batches};
     if (r->keeps)
         say_where(r, c.where, sizeof c.where);
     return c;

@@ -25,9 +25,10 @@ typedef struct lw_real_features_opts {
 } lw_real_features_opts;
 
 /* What features of all rows take, whether they are kept, and the arithmetic of encoding `rows`
- * pictures at a time. */
+ * pictures at a time. held: the process's own memory once they are made, which is nothing of a file,
+ * and of features that are not kept the encoder's plan with its packed weights. */
 typedef struct lw_real_features_cost {
-    size_t bytes;
+    size_t bytes, held;
     bool kept;
     double flops;
     char where[160]; /* kept: "in memory", or the file's name and whether it is there */
