@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/session_decoding.h"
+
 enum {
     BLOCK = 512,         /* pictures between two looks at the observer; a multiple of every batch */
     DISK_BYTES_LOG2 = 33 /* features of all runs together in the cache */
@@ -102,6 +104,7 @@ static int add_net(lw_battery *b, const char *spec)
     if (b->n == LW_BATTERY_MOST)
         return lw_fail(LW_EUSAGE, "battery: more than %d networks", LW_BATTERY_MOST);
     LW_TRY(lw_encoder_open(spec, &n));
+    LW_TRY(lw_latents_agree(n, spec, NULL));
     LW_CLEANUP(clear_net)
     lw_battery_net net = {.spec = lw_strdup(spec), .parameters = n->parameters, .dim = n->features};
     if (!net.spec)

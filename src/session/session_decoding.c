@@ -14,6 +14,13 @@ const char *lw_latents_of(const json_t *config)
     return json_string_value(json_object_get(json_object_get(config, key_name), "autoencoder"));
 }
 
+int lw_latents_note(json_t *config, json_t *latents)
+{
+    return json_object_set_new(config, key_name, latents) == 0
+               ? 0
+               : lw_fail(LW_ENOMEM, "out of memory for config.json");
+}
+
 int32_t lw_picture_side(const lw_network *n)
 {
     enum { MOST = 256 }; /* of shrink: an autoencoder of eight levels */
@@ -25,6 +32,27 @@ int32_t lw_picture_side(const lw_network *n)
 int32_t lw_picture_channels(const lw_network *n)
 {
     return lw_latents_of(n->config) ? 3 : n->channels;
+}
+
+int lw_latents_agree(const lw_network *encoder, const char *spec, const json_t *shown)
+{
+    const json_t *said = json_object_get(encoder->config, key_name),
+                 *now = json_object_get(shown, key_name);
+    const char *own = lw_latents_of(encoder->config), *these = lw_latents_of(shown),
+               *hash = json_string_value(json_object_get(said, "hash"));
+    if (!said)
+        return 0;
+    if (!own || !hash)
+        return lw_fail(LW_EFORMAT, "%s: '%s' names no autoencoder and no hash", spec, key_name);
+    if (!these)
+        return lw_fail(LW_EUSAGE,
+                       "%s: an encoder of latents of %s, and what it would see here are pictures",
+                       spec, own);
+    if (lw_str_eq(hash, json_string_value(json_object_get(now, "hash"))))
+        return 0;
+    return lw_fail(LW_EUSAGE, "%s: an encoder of latents of %s, and these are those of %s%s", spec,
+                   own, these,
+                   lw_str_eq(own, these) ? ", which had other weights at its training" : "");
 }
 
 /* ---- of an autoencoder ------------------------------------------------------------------------- */

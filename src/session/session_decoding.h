@@ -13,6 +13,8 @@
 
 /* "leeway_latents" of a config.json: the autoencoder's spec (borrowed), or NULL: it is in pixels. */
 const char *lw_latents_of(const json_t *config);
+/* Writes it: `latents` is lw_latents_json's (stolen), NULL: no memory. */
+int lw_latents_note(json_t *config, json_t *latents);
 /* Of the pictures that a generator makes, decoded where it is in latents. */
 int32_t lw_picture_side(const lw_network *n);
 int32_t lw_picture_channels(const lw_network *n);
@@ -20,6 +22,11 @@ int32_t lw_picture_channels(const lw_network *n);
  * the caller, also after an error. LW_EIO, LW_EFORMAT: it is not there, its latents have other channels, or
  * its weights are not those of n's training (networks trained elsewhere do not say). */
 int lw_latents_coder(const lw_network *n, const char *named, lw_autoencoder *out);
+
+/* Is what an encoder is shown what it was trained on? `shown`: the config.json of a network whose latents or pictures
+ * these are, NULL: pictures. One that does not say (weights of others) is shown either. LW_EUSAGE: it is not; spec
+ * names the encoder. */
+int lw_latents_agree(const lw_network *encoder, const char *spec, const json_t *shown);
 
 /* ---- of an autoencoder ------------------------------------------------------------------------- */
 

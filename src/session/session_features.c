@@ -3,6 +3,7 @@
 #include "session/session_features.h"
 
 #include "eval/eval.h"
+#include "session/session_decoding.h"
 
 enum { BATCH = 64, BATCH_LARGE = 8, LARGE = 64 }; /* pictures of over LARGE x LARGE */
 
@@ -45,6 +46,7 @@ int lw_score_net_new(lw_device *dev, const char *spec, int32_t side, int32_t cha
     if (!s)
         return LW_ENOMEM;
     LW_TRY(lw_encoder_open(spec, &s->encoder));
+    LW_TRY(lw_latents_agree(s->encoder, spec, NULL));
     if (s->encoder->features == 0)
         return lw_fail(LW_EUSAGE, "encoder %s has no features to measure distances in", spec);
     s->side = side;

@@ -7,6 +7,7 @@
 static const lw_option options[] = {
     LW_TRAIN_OPTIONS(lw_train_encoder_config, "128", "3e-3", "0.99", "2", "50", "cosine", "0",
                      "0.995", "0.01"),
+    LW_LATENT_OPTIONS(lw_train_encoder_config),
     {LW_OPT(lw_train_encoder_config, objective), .name = "objective",
      .choices = "mae|classify|judge|distill", .fallback = "mae", .group = "Encoder",
      .help = "reconstruct hidden cells, predict the label, tell the label from junk pictures, or "

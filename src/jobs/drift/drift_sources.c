@@ -107,6 +107,7 @@ static int open_source(drift_run *r, lw_drift_source *s, bool several)
     const int32_t side = s->decoder ? lw_picture_side(made) : made->image_size,
                   channels = s->decoder ? lw_picture_channels(made) : made->channels;
     LW_TRY(lw_encoder_open(s->spec, &s->encoder));
+    LW_TRY(lw_latents_agree(s->encoder, s->spec, s->decoder ? NULL : made->config));
     LW_TRY(lw_encoder_fit(s->encoder, c->encoder_size, c->encoder_resize));
     if (*lw_encoder_fit_text(s->encoder, side, side, fit))
         lw_observe_say(r->g.p.obs, "for the encoder%s%s pictures are %s", several ? " " : "",

@@ -59,7 +59,9 @@ int lw_distill_open(const lw_train_encoder_config *c, lw_picture_run *p, lw_enco
         return lw_fail(LW_EUSAGE, "--objective distill: needs --teacher SPEC");
     LW_TRY(lw_encoder_open(c->teacher, &d->teacher));
     const char *keys = c->teacher_keys ? c->teacher_keys : d->teacher->features ? "pooled" : "cls";
-    LW_TRY(lw_features_parse(keys, d->teacher, p->data->h, p->data->channels, &d->keys));
+    const lw_dataset *seen = lw_picture_run_pictures(p);
+    LW_TRY(lw_latents_agree(d->teacher, c->teacher, NULL));
+    LW_TRY(lw_features_parse(keys, d->teacher, seen->h, seen->channels, &d->keys));
     LW_TRY(choose_predictions(d, net));
     d->wanted = lw_calloc((size_t)p->leaves.size, sizeof *d->wanted);
     if (!d->wanted)
@@ -166,7 +168,7 @@ int lw_distill_features(const lw_distill *d, const lw_dataset *data, bool flip,
 
 int lw_distill_job(lw_distill *d, lw_train_job *job)
 {
-    LW_TRY(lw_distill_features(d, d->p->data, d->flip, &d->real));
+    LW_TRY(lw_distill_features(d, lw_picture_run_pictures(d->p), d->flip, &d->real));
     const lw_real_features_cost c = lw_real_features_get_cost(d->real, d->p->leaves.size);
     lw_real_features_note(d->real, d->note);
     job->note = d->note;

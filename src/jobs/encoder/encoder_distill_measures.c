@@ -63,7 +63,7 @@ static int look(lw_distill *d, int32_t dim, int64_t *near)
 static int vote(const lw_distill *d, const int64_t *near, double *out)
 {
     const lw_distill_measures *m = &d->m;
-    LW_CLEANUP(lw_free) int32_t *count = lw_calloc((size_t)m->held->classes, sizeof *count);
+    LW_CLEANUP(lw_free) int32_t *count = lw_calloc((size_t)m->held.data->classes, sizeof *count);
     int64_t right = 0;
     if (!count)
         return LW_ENOMEM;
@@ -77,7 +77,7 @@ static int vote(const lw_distill *d, const int64_t *near, double *out)
             best = best < 0 || count[label[k]] > count[best] ? label[k] : best;
         for (int k = 0; k < NEIGHBOURS; k++)
             count[label[k]] = 0;
-        right += best == m->held->labels[m->held_drawn[i]];
+        right += best == m->held.data->labels[m->held.drawn[i]];
     }
     *out = (double)right / (double)m->queries;
     return 0;
@@ -140,7 +140,7 @@ static int run_loss(lw_distill *d, double *out)
     lw_feed feed[2 + LW_MAX_PREDICTED] = {{.name = "images", .fill = load_images, .self = s},
                                           {.name = "loss", .out = m->loss}};
     for (int32_t k = 0; k < d->keys.n; k++) {
-        s[k] = (source){d, m->held, m->held_drawn, m->real, k};
+        s[k] = (source){d, m->held.data, m->held.drawn, m->real, k};
         feed[2 + k] = (lw_feed){.name = lw_distill_name(name[k], "teacher", &d->keys.key[k]),
                                 .fill = load_features,
                                 .self = &s[k]};
@@ -182,13 +182,8 @@ static int compile_student(lw_distill *d)
 static int open_rows(lw_distill *d, const int64_t *train_drawn)
 {
     lw_distill_measures *m = &d->m;
-    const lw_data_opts o = {.image_size = d->c->pictures.image_size,
-                            .split = LW_SPLIT_HELDOUT,
-                            .pool = d->p->dev->pool,
-                            .obs = d->p->obs};
-    LW_TRY(lw_data_open(d->c->train.data, &o, &m->held));
-    LW_TRY(lw_data_drawn(m->held, &m->held_drawn));
-    m->queries = LW_MIN(m->held->n, QUERIES);
+    LW_TRY(lw_picture_held_open(d->p, &m->held));
+    m->queries = LW_MIN(m->held.data->n, QUERIES);
     m->among = LW_MIN(d->p->data->n, AMONG);
     if (m->among < NEIGHBOURS)
         return lw_fail(LW_EUSAGE,
@@ -199,7 +194,7 @@ static int open_rows(lw_distill *d, const int64_t *train_drawn)
     if (!m->train_drawn)
         return LW_ENOMEM;
     memcpy(m->train_drawn, train_drawn, (size_t)m->among * sizeof *train_drawn);
-    LW_TRY(lw_distill_features(d, m->held, false, &m->real));
+    LW_TRY(lw_distill_features(d, lw_picture_held_pictures(&m->held), false, &m->real));
     return lw_real_features_fill(m->real, d->p->obs);
 }
 
@@ -222,9 +217,9 @@ int lw_distill_measures_open(lw_distill *d, const int64_t *train_drawn)
     LW_TRY(make_room(d));
     LW_TRY(compile_student(d));
     LW_TRY(teacher_vectors(d, d->real, m->train_drawn, m->among, m->base));
-    LW_TRY(teacher_vectors(d, m->real, m->held_drawn, m->queries, m->query));
+    LW_TRY(teacher_vectors(d, m->real, m->held.drawn, m->queries, m->query));
     LW_TRY(look(d, d->keys.key[0].c, m->teachers));
-    return m->held->labelled ? vote(d, m->teachers, &m->teacher_accuracy) : 0;
+    return m->held.data->labelled ? vote(d, m->teachers, &m->teacher_accuracy) : 0;
 }
 
 void lw_distill_measures_clear(lw_distill *d)
@@ -232,8 +227,7 @@ void lw_distill_measures_clear(lw_distill *d)
     lw_distill_measures *m = &d->m;
     lw_forward_free(&m->student);
     lw_real_features_free(&m->real);
-    lw_data_close(&m->held);
-    lw_free(&m->held_drawn);
+    lw_picture_held_clear(&m->held);
     lw_free(&m->train_drawn);
     lw_free(&m->loss);
     lw_free(&m->query);
@@ -250,11 +244,11 @@ int lw_distill_evaluate(lw_distill *d, json_t *row)
     double loss, accuracy;
     LW_TRY(run_loss(d, &loss));
     LW_TRY(run_student(d, d->p->data, m->train_drawn, m->among, m->base));
-    LW_TRY(run_student(d, m->held, m->held_drawn, m->queries, m->query));
+    LW_TRY(run_student(d, m->held.data, m->held.drawn, m->queries, m->query));
     LW_TRY(look(d, d->net->width << (d->net->stages - 1), m->near));
     json_object_set_new(row, "heldout_loss", lw_json_real(loss));
     json_object_set_new(row, "heldout_neighbours", lw_json_real(shared(m)));
-    if (!m->held->labelled)
+    if (!m->held.data->labelled)
         return 0;
     LW_TRY(vote(d, m->near, &accuracy));
     json_object_set_new(row, "heldout_knn", lw_json_real(accuracy));

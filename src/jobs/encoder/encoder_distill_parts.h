@@ -9,8 +9,8 @@
 
 /* Rows whose neighbours are looked for, among training rows. */
 typedef struct lw_distill_measures {
-    lw_dataset *held;
-    int64_t *held_drawn, *train_drawn; /* all rows of each */
+    lw_picture_held held;
+    int64_t *train_drawn;
     int64_t queries, among;
     lw_real_features *real; /* of the held-out rows */
     lw_forward *student; /* averaged weights: images and the teacher's features -> pooled, loss */

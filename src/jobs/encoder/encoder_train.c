@@ -22,9 +22,8 @@ typedef struct encoder_run {
     lw_encoder_mae mae;
     lw_junk *junk; /* of a judge */
     lw_distill *distill;
-    lw_settle *settle; /* of BatchNorm */
-    lw_dataset *held;  /* of a classifier, as what follows */
-    int64_t *drawn;    /* its rows, lw_data_drawn */
+    lw_settle *settle;    /* of BatchNorm */
+    lw_picture_held held; /* of a classifier, as what follows */
     lw_forward *test;
 } encoder_run;
 
@@ -93,18 +92,12 @@ static int prepare(void *self, lw_train_job *job)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     encoder_run *r = self;
-    const lw_data_opts o = {.image_size = r->c->pictures.image_size,
-                            .channels = r->c->pictures.channels,
-                            .split = LW_SPLIT_HELDOUT,
-                            .on_error = (lw_on_error)r->c->pictures.on_error,
-                            .pool = r->p.dev->pool,
-                            .obs = r->p.obs};
+    LW_TRY(lw_picture_run_prepare(&r->p));
     if (r->distill)
         return lw_distill_prepare(r->distill, r->c->train.eval_every > 0);
     if (!job->evaluate)
         return 0;
-    LW_TRY(lw_data_open(r->c->train.data, &o, &r->held));
-    LW_TRY(lw_data_drawn(r->held, &r->drawn));
+    LW_TRY(lw_picture_held_open(&r->p, &r->held));
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(r->p.store)};
     lw_taps taps = {0};
@@ -115,10 +108,10 @@ static int prepare(void *self, lw_train_job *job)
 
 static int load(void *self, int64_t first, int64_t n, void *images)
 {
-    const encoder_run *r = self;
-    const lw_dataset *d = r->held;
+    const lw_picture_held *h = self;
+    const lw_dataset *d = h->data;
     for (int64_t i = 0; i < n; i++)
-        lw_data_get(d, r->drawn[first + i], false, (float *)images + i * lw_data_row_size(d));
+        lw_data_get(d, h->drawn[first + i], false, (float *)images + i * lw_data_row_size(d));
     return 0;
 }
 
@@ -128,16 +121,16 @@ static int evaluate(void *self, int64_t step, json_t *row)
     if (r->distill)
         return lw_distill_evaluate(r->distill, row);
     int32_t k = r->net.classes;
-    int64_t n = LW_MIN(r->held->n, 2000), right = 0;
+    int64_t n = LW_MIN(r->held.data->n, 2000), right = 0;
     LW_CLEANUP(lw_free) float *y = lw_calloc((size_t)(n * k), sizeof *y);
-    const lw_feed feed[] = {{.name = "images", .fill = load, .self = r},
+    const lw_feed feed[] = {{.name = "images", .fill = load, .self = &r->held},
                             {.name = "logits", .out = y}};
     (void)step;
     if (!y)
         return LW_ENOMEM;
     LW_TRY(lw_forward_rows(r->test, "evaluate", n, feed, 2, NULL));
     for (int64_t i = 0; i < n; i++)
-        right += lw_argmax(y + i * k, k) == r->held->labels[r->drawn[i]];
+        right += lw_argmax(y + i * k, k) == r->held.data->labels[r->held.drawn[i]];
     json_object_set_new(row, "heldout_accuracy", lw_json_real((double)right / (double)n));
     return 0;
 }
@@ -158,6 +151,9 @@ static int check(const lw_train_encoder_config *c)
     if (c->pictures.crop_padding && (judge || c->objective == LW_OBJECTIVE_DISTILL))
         return lw_fail(LW_EUSAGE, "--crop-padding: --objective %s has none; mae and classify do",
                        judge ? "judge" : "distill");
+    if (c->pictures.latents && judge)
+        return lw_fail(LW_EUSAGE, "--latents: --objective judge tells pictures from junk that is "
+                                  "made of pictures; the others have it");
     return 0;
 }
 
@@ -207,6 +203,12 @@ static int init(encoder_run *r)
     return p->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 
+static int restore(void *self, const json_t *extra)
+{
+    const encoder_run *r = self;
+    return lw_picture_run_restore(&r->p, extra);
+}
+
 static int settle(void *self)
 {
     encoder_run *r = self;
@@ -220,6 +222,8 @@ static int set_up(void *self, lw_train_job *job)
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     encoder_run *r = self;
     LW_TRY(init(r));
+    if (r->p.latents)
+        LW_TRY(lw_latents_note(r->p.model, lw_latents_json(r->p.latents)));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_picture_run_job(&r->p, g, job));
@@ -235,8 +239,7 @@ static void close_run(void *self)
     lw_settle_free(&r->settle);
     lw_distill_free(&r->distill);
     lw_forward_free(&r->test);
-    lw_data_close(&r->held);
-    lw_free(&r->drawn);
+    lw_picture_held_clear(&r->held);
     lw_picture_run_clear(&r->p);
 }
 
@@ -262,6 +265,7 @@ int lw_train_encoder(const lw_train_encoder_config *c, const lw_observer *obs, l
         .name = c->objective == LW_OBJECTIVE_JUDGE ? "train judge" : "train encoder",
         .self = &r,
         .set_up = set_up,
+        .restore = restore,
         .prepare = prepare,
         .close = close_run,
         .feed = feed,

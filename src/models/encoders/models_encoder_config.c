@@ -110,6 +110,7 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
                                        "leeway_predicts",
                                        "in_channels",
                                        "norm_type",
+                                       "leeway_latents",
                                        NULL};
     const char *const *const known[] = {keys, NULL};
     const char *class_name, *norm = "group_norm";

@@ -169,9 +169,9 @@ json_t *lw_mae_to_json(const lw_mae_config *c)
 
 int lw_mae_from_json(const json_t *j, const char *where, lw_mae_config *out)
 {
-    static const char *const keys[] = {
-        "_class_name",         "image_size",  "in_channels", "base_channels",
-        "input_patchify_size", "num_classes", "decoder",     NULL};
+    static const char *const keys[] = {"_class_name",   "image_size",          "in_channels",
+                                       "base_channels", "input_patchify_size", "num_classes",
+                                       "decoder",       "leeway_latents",      NULL};
     const char *const *const known[] = {keys, NULL};
     lw_mae_config c = {0};
     LW_TRY(lw_json_check_known(j, where, known, NULL));

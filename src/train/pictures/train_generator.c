@@ -87,9 +87,8 @@ static int choose_dit(lw_generator *g, const lw_net_config *n, const lw_dataset 
 static int note_latents(lw_generator *g)
 {
     lw_picture_run *p = &g->p;
-    if (p->latents &&
-        json_object_set_new(p->model, "leeway_latents", lw_latents_json(p->latents)) != 0)
-        return lw_fail(LW_ENOMEM, "out of memory for config.json");
+    if (p->latents)
+        LW_TRY(lw_latents_note(p->model, lw_latents_json(p->latents)));
     g->network.config = p->model;
     return 0;
 }

@@ -202,6 +202,32 @@ int lw_picture_run_prepare(lw_picture_run *r)
     return r->latents ? lw_latents_fill(r->latents, r->obs) : 0;
 }
 
+int lw_picture_held_open(const lw_picture_run *r, lw_picture_held *out)
+{
+    const lw_data_opts o = {.image_size = r->pictures->image_size,
+                            .channels = r->pictures->channels,
+                            .split = LW_SPLIT_HELDOUT,
+                            .on_error = (lw_on_error)r->pictures->on_error,
+                            .pool = r->dev->pool,
+                            .obs = r->obs};
+    LW_TRY(lw_data_open(r->c->data, &o, &out->data));
+    LW_TRY(lw_data_drawn(out->data, &out->drawn));
+    if (!r->latents)
+        return 0;
+    out->decoded = lw_steal(&out->data);
+    LW_TRY(lw_latents_new(r->dev, r->pictures->latents, out->decoded, false, r->c->conv,
+                          &out->latents, &out->data));
+    return lw_latents_fill(out->latents, r->obs);
+}
+
+void lw_picture_held_clear(lw_picture_held *h)
+{
+    lw_data_close(&h->data);
+    lw_latents_free(&h->latents);
+    lw_data_close(&h->decoded);
+    lw_free(&h->drawn);
+}
+
 /* Batches in flight. */
 static int32_t slots_of(const lw_real_config *c)
 {

@@ -80,6 +80,20 @@ int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job);
 int lw_picture_run_restore(const lw_picture_run *r, const json_t *extra);
 /* In a job's `prepare`: latents are found or encoded. */
 int lw_picture_run_prepare(lw_picture_run *r);
+/* Held-out rows as a run learns them. */
+typedef struct lw_picture_held {
+    lw_dataset *data;    /* pictures, or their latents */
+    lw_dataset *decoded; /* of latents the pictures; else NULL */
+    lw_latents *latents; /* NULL: none */
+    int64_t *drawn;      /* their order: lw_data_drawn */
+} lw_picture_held;
+/* Opens them, with r's options; latents are found or encoded. Cleared in any case. */
+int lw_picture_held_open(const lw_picture_run *r, lw_picture_held *out);
+void lw_picture_held_clear(lw_picture_held *h);
+static inline const lw_dataset *lw_picture_held_pictures(const lw_picture_held *h)
+{
+    return h->decoded ? h->decoded : h->data;
+}
 /* The first n samples of a leaf, which all leaves have; valid until the next call. */
 int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_batch **out);
 /* The same of clips, once leaves are known: samples of `unit` go together, and only the first has frames. */
