@@ -223,11 +223,13 @@ lw_latents_cost lw_latents_get_cost(const lw_latents *l, lw_str *note)
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     lw_features_spec keep = l->keep;
     char size[32];
-    lw_latents_cost c = {.bytes = (size_t)n * l->row, .frozen = l->frozen};
+    const size_t bytes = (size_t)n * l->row;
+    lw_latents_cost c = {.frozen = l->frozen};
     keep.row = row;
     lw_features_path(&keep, &path);
     const char *slash = path.len ? strrchr(lw_str_c(&path), '/') : NULL;
     bool there = path.len && lw_path_exists(lw_str_c(&path));
+    c.held = slash ? 0 : bytes;
     if (l->encode && !there) {
         const lw_plan_info i = lw_forward_info(l->encode);
         const int64_t batch = lw_forward_port(l->encode, 0)->shape[0];
@@ -236,7 +238,7 @@ lw_latents_cost lw_latents_get_cost(const lw_latents *l, lw_str *note)
         c.flops = i.flops * (double)runs;
     }
     lw_str_addf(note, "latents of %dx%dx%d: %s, of %lld pictures%s, %s%s%s", (int)l->rows->w,
-                (int)l->rows->h, (int)l->rows->channels, lw_fmt_bytes(size, c.bytes),
+                (int)l->rows->h, (int)l->rows->channels, lw_fmt_bytes(size, bytes),
                 (long long)l->keep.rows, l->flip ? " and their mirror images" : "",
                 slash ? "on disk as " : "in memory", slash ? slash + 1 : "",
                 there ? ", made before" : ", to be made");

@@ -26,7 +26,7 @@ int lw_latents_fill(lw_latents *l, const lw_observer *obs);
 json_t *lw_latents_json(const lw_latents *l);
 /* What they take, and whether they are there, for --dry-run and the start of training. */
 typedef struct lw_latents_cost {
-    size_t bytes;  /* of all latents */
+    size_t held;   /* of all latents, where no file keeps them */
     size_t frozen; /* of the encoder's and the decoder's weights */
     size_t frame;  /* of the plan that encodes, which is gone when training begins */
     double flops;  /* of encoding all; 0: they are there */

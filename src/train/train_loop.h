@@ -109,14 +109,14 @@ struct lw_train_job {
     json_t *files;            /* {name: content} beside config.json, or NULL */
     json_t *extra;            /* kept in state.json under "recipe_state"; may be NULL */
     const lw_train_curve *curves; /* ended by a NULL column; NULL: the loss */
-    size_t kept_bytes;            /* that the job keeps beside the loop */
-    size_t frozen_bytes;          /* of weights that it does not train */
-    double side_flops;            /* of a leaf, beside those of the plan */
-    const char *note;             /* what both are about, or NULL */
-    const char *best;             /* metric whose least value's checkpoint is kept: its columns
+    size_t kept_bytes;        /* that the job keeps beside the loop: features, latents, frames */
+    size_t frozen_bytes;      /* of weights that it does not train */
+    double side_flops;        /* of a leaf, beside those of the plan */
+    const char *note;         /* what both are about, or NULL */
+    const char *best;         /* metric whose least value's checkpoint is kept: its columns
                                      METRIC_choosing and METRIC_reporting come from evaluate; NULL */
-    const char *best_measure;     /* what its values depend on beside the weights */
-    const char *loss_note;        /* one sentence about what the loss means, or NULL */
+    const char *best_measure; /* what its values depend on beside the weights */
+    const char *loss_note;    /* one sentence about what the loss means, or NULL */
     int (*predict)(void *self, lw_train_result *out); /* optional: corrects --dry-run */
     /* Optional: what checkpoints kept of `extra`, which may lack anything. */
     int (*restore)(void *self, const json_t *extra);

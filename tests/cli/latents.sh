@@ -23,6 +23,7 @@ expect 0 $ddpm --steps 2 --output-dir none --dry-run
 err_has 'latents of 8x8x4: 64.0 KiB, of 64 pictures'
 err_has 'to be made'
 out_has 'of frozen networks'
+grep -q features "$out" && fails 'latents on disk are called features, or memory'
 ls cache/latents-*.data 2>/dev/null && fails 'a dry run encoded pictures'
 
 expect 0 $ddpm --steps 4 --sample-every 4 --eval-every 4 --eval-samples 16 --ddim-steps 2 --output-dir whole --threads 1

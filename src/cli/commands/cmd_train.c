@@ -119,7 +119,7 @@ static void print_prediction(const lw_cli *cli, const lw_train_result *r)
     }
     lw_cli_print("parameters         %lld\n", (long long)r->parameters);
     if (r->bytes_kept)
-        snprintf(kept, sizeof kept, " + %s features", lw_fmt_bytes(bytes_text, r->bytes_kept));
+        snprintf(kept, sizeof kept, " + %s kept beside", lw_fmt_bytes(bytes_text, r->bytes_kept));
     if (r->bytes_frozen)
         snprintf(frozen, sizeof frozen, " + %s of frozen networks",
                  lw_fmt_bytes(bytes_text, r->bytes_frozen));

@@ -172,8 +172,8 @@ int lw_distill_job(lw_distill *d, lw_train_job *job)
     const lw_real_features_cost c = lw_real_features_get_cost(d->real, d->p->leaves.size);
     lw_real_features_note(d->real, d->note);
     job->note = d->note;
-    job->kept_bytes = c.held;
-    job->frozen_bytes = d->teacher->store ? lw_store_bytes(d->teacher->store) : 0;
+    job->kept_bytes += c.held;
+    job->frozen_bytes += d->teacher->store ? lw_store_bytes(d->teacher->store) : 0;
     job->side_flops = c.kept ? 0.0 : c.flops;
     return 0;
 }

@@ -154,7 +154,7 @@ static int count_latents(lw_picture_run *r, lw_train_job *job)
     LW_CLEANUP(lw_str_clear) lw_str note = {0};
     const lw_latents_cost c = lw_latents_get_cost(r->latents, &note);
     char frozen[32], frame[32];
-    job->kept_bytes += c.bytes;
+    job->kept_bytes += c.held;
     job->frozen_bytes += c.frozen;
     lw_observe_say(r->obs, "%s; autoencoder %s%s%s", lw_str_c(&note),
                    lw_fmt_bytes(frozen, c.frozen), c.frame ? ", encoding " : "",
