@@ -235,26 +235,35 @@ static int timed_points(const char *run, double **x, double **y, size_t *n, doub
     return rc;
 }
 
-int lw_curves_wall(const char *drift, const char *ddpm, lw_str *svg)
+int lw_curves_wall(const char *const *run, const char *const *name, int n, lw_str *svg)
 {
-    LW_CLEANUP(lw_free) double *xa = NULL, *ya = NULL, *xb = NULL, *yb = NULL;
-    size_t a = 0, b = 0;
-    double floor = 0;
+    double *x[LW_CURVES_RUNS] = {0}, *y[LW_CURVES_RUNS] = {0}, floor = 0, ends[2] = {0, 0};
+    lw_series s[LW_CURVES_RUNS + 1];
+    size_t points = 0;
+    int rc = 0, drawn = 0;
     const lw_plot p = {.title = "Held-out distance against training time",
                        .x_label = "seconds",
                        .y_label = "Frechet distance in the features of --eval-encoder",
                        .log_y = true};
-    LW_TRY(timed_points(drift, &xa, &ya, &a, &floor));
-    LW_TRY(timed_points(ddpm, &xb, &yb, &b, &floor));
-    if (!a || !b)
-        return 0;
-    const double ends[] = {0, fmax(xa[a - 1], xb[b - 1])}, level[] = {floor, floor};
-    const lw_series s[] = {
-        {.name = "drift", .x = xa, .y = ya, .n = a, .dots = true, .color = 1},
-        {.name = "DDPM", .x = xb, .y = yb, .n = b, .dots = true, .color = 2},
-        {.name = "real pictures", .x = ends, .y = level, .n = 2, .dashed = true, .color = 7}};
-    lw_plot_lines(&p, s, floor > 0 ? 3 : 2, svg);
-    return 0;
+    LW_ASSERT(n <= LW_CURVES_RUNS, "%d runs in one plot", n);
+    for (int i = 0; rc == 0 && i < n; i++) {
+        rc = timed_points(run[i], &x[i], &y[i], &points, &floor);
+        if (rc < 0 || !points)
+            break;
+        ends[1] = fmax(ends[1], x[i][points - 1]);
+        s[drawn++] = (lw_series){
+            .name = name[i], .x = x[i], .y = y[i], .n = points, .dots = true, .color = 1 + i};
+    }
+    const double level[] = {floor, floor};
+    s[drawn] = (lw_series){
+        .name = "real pictures", .x = ends, .y = level, .n = 2, .dashed = true, .color = 7};
+    if (rc == 0 && drawn == n)
+        lw_plot_lines(&p, s, (size_t)n + (floor > 0), svg);
+    for (int i = 0; i < n; i++) {
+        lw_free(&x[i]);
+        lw_free(&y[i]);
+    }
+    return rc;
 }
 
 /* ---- pictures --------------------------------------------------------------------------- */

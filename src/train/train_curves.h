@@ -17,9 +17,10 @@ int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd);
 /* Distances of held-out measures beside that of real pictures: metric fd or eval_fd. */
 int lw_curves_heldout(const char *run, const char *metric, lw_str *svg);
 /* Held-out distance in an encoder that neither was trained in ("eval_fd"; "fd" is in other features
- * for each method) of two runs over the time each was trained, where both logged it, beside that of
- * real pictures. */
-int lw_curves_wall(const char *drift, const char *ddpm, lw_str *svg);
+ * for each method) of n runs over the time each was trained, where all logged it, beside that of
+ * real pictures. n: 2 to LW_CURVES_RUNS. */
+enum { LW_CURVES_RUNS = 4 };
+int lw_curves_wall(const char *const *run, const char *const *name, int n, lw_str *svg);
 /* Any other logged column. */
 int lw_curves_column(const char *run, const char *key, const lw_plot *p, lw_str *svg);
 /* A column that only some rows have, with another to compare it with, or NULL. */

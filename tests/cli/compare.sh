@@ -106,6 +106,40 @@ expect 0 compare --drift drift --ddpm ddpm --encoder reader $few $battery --outp
 out_has '"verdict_seconds": '
 [ ! -e dry ] || fails 'a dry run wrote something'
 
+# a rectified flow beside both, and in the place of the DDPM; DDPM's part is what it was without
+expect 0 train flow $data $net --batch-size 4 --steps 1 --output-dir flow
+expect 0 compare --drift drift --ddpm ddpm --flow flow --flow-steps 1,3 --judge judge --reader reader $few $battery --output-dir three
+out_has 'than flow'
+out_has 'Training steps took drift'
+grep -q 'Drifting beside DDPM and flow' three/report.html || fails 'the page is called otherwise'
+grep -q '>Flow at [^<]*its best' three/report.html || fails 'the page has no column of the flow'
+grep -q 'A flow is an equation' three/report.html || fails 'the page does not say what a flow is'
+for word in '"name": "flow, 1 evaluation"' '"name": "flow, 3 evaluations"' '"kind": "flow"' '"sampler": "Euler"' \
+    '"headline_flow"' '"flow_at_its_best"' '"frechet_flow"' '"flow_wall_s"' '"speedup_flow"' '"best_checkpoint_flow"'; do
+    grep -qF -- "$word" three/summary.json || fails "summary.json lacks $word"
+done
+sed -n '/"verdict": {/,$p' three/summary.json | grep -qF '"flow, 3 evaluations"' || fails 'no row of the verdict'
+for steps in 1 3; do
+    [ "$(grep -c "^flow,$steps,.*,Euler," three/latency.csv)" -eq 3 ] || fails "latency of the flow, $steps evaluations"
+done
+for dir in out three; do
+    grep -E '^  "(frechet_ddpm|frechet_drift|frechet_floor|frechet_floor_ddpm|frechet_untrained)"' $dir/summary.json >$dir.pair
+done
+cmp -s out.pair three.pair || fails 'a flow beside them changes the scores of drift or DDPM'
+cmp -s out/ddpm_samples_ddim4.png three/ddpm_samples_ddim4.png || fails 'a flow beside them changes pictures of DDPM'
+expect 0 compare --drift drift --flow flow --flow-steps 2 --flow-sampler heun --encoder reader $few --precision bf16 --output-dir pair
+out_has "Beside flow's 2 evaluations"
+grep -q '"rms_flow"' pair/summary.json || fails 'no error of the pictures of the flow beside f32'
+grep -q '"ddpm' pair/summary.json && fails 'summary.json speaks of a DDPM that nobody named'
+sed '/<details>/,$d' pair/report.html | grep -q 'DDPM' && fails 'the page speaks of a DDPM that nobody named'
+[ -s pair/flow_samples_heun2.png ] || fails 'no pictures of the flow'
+expect 2 compare --drift drift --ddpm flow $few --output-dir no
+err_has 'is a rectified flow (--flow)'
+expect 2 compare --drift drift --flow ddpm $few --output-dir no
+err_has 'is a DDPM (--ddpm)'
+expect 2 compare --drift drift $few --output-dir no
+err_has 'give --ddpm RUN, --flow RUN'
+
 # two cheaters are planted where three networks judge; what became of them is said
 expect 0 train encoder $data --objective mae --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir third
 expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --score-steps 1 --ancestral-steps= --battery judge,reader,third \

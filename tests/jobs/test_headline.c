@@ -12,9 +12,14 @@ static lw_compare_result out;
 static void begin(bool fit)
 {
     static const lw_compare_config config = {.ddim_steps = {50}, .n_ddim_steps = 1};
-    w = (comparing){.c = &config, .out = &out};
-    out = (lw_compare_result){.judged = true, .exam = {.fit = fit}, .floor_ddpm = 0.05};
-    out.speedup[0] = (double)NAN;
+    w = (comparing){.c = &config, .out = &out, .n_others = 1};
+    w.other[0] = (compare_other){.kind = COMPARE_DDPM,
+                                 .name = "DDPM",
+                                 .title = "DDPM",
+                                 .key = "ddpm",
+                                 .usual = {.evaluations = 50}};
+    out = (lw_compare_result){.judged = true, .exam = {.fit = fit}, .floor_few = 0.05};
+    out.other[0].speedup[0] = (double)NAN;
     w.real_set.n = 500;
 }
 
@@ -45,7 +50,7 @@ static void decide(void)
 
 static bool says(const char *text)
 {
-    return strstr(out.headline.text, text) != NULL;
+    return strstr(out.other[0].headline.text, text) != NULL;
 }
 
 static void a_better_ddpm_is_said_first(void **state)
@@ -60,7 +65,7 @@ static void a_better_ddpm_is_said_first(void **state)
     add(COMPARE_DDPM, 20, false, 500, 400, 0.125);
     add(COMPARE_DDPM, 100, false, 500, 455, 0.088); /* not beyond chance: 50 does it */
     decide();
-    const lw_headline *h = &out.headline;
+    const lw_headline *h = &out.other[0].headline;
     assert_int_equal(h->points, 6);
     assert_int_equal(h->equal.how.evaluations, 10);
     assert_int_equal(h->equal.how.sampler,
@@ -78,9 +83,9 @@ static void a_better_ddpm_is_said_first(void **state)
     assert_true(best && equal && best < equal);
     assert_false(says("times")); /* nothing was timed */
     /* what it names is timed besides what was asked for */
-    assert_int_equal(w.n_timed, 2);
-    assert_int_equal(w.timed[1].evaluations, 10);
-    assert_int_equal(w.timed[1].sampler, LW_SAMPLER_AUTO);
+    assert_int_equal(w.other[0].n_timed, 2);
+    assert_int_equal(w.other[0].timed[1].evaluations, 10);
+    assert_int_equal(w.other[0].timed[1].sampler, LW_SAMPLER_AUTO);
 }
 
 static void a_ddpm_that_never_reaches_is_told_so(void **state)
@@ -91,7 +96,7 @@ static void a_ddpm_that_never_reaches_is_told_so(void **state)
     add(COMPARE_DDPM, 50, false, 500, 100, 0.40);
     add(COMPARE_DDPM, 20, false, 500, 90, 0.50);
     decide();
-    assert_int_equal(out.headline.equal.how.evaluations, 0);
+    assert_int_equal(out.other[0].headline.equal.how.evaluations, 0);
     assert_true(says("does not reach drift's quality in any of the 2 settings"));
     assert_true(says("DDPM is not as good as drift"));
 }
@@ -103,7 +108,7 @@ static void measures_may_disagree(void **state)
     add_drift_and_real();
     add(COMPARE_DDPM, 50, false, 500, 450, 0.40);
     decide();
-    assert_int_equal(out.headline.equal.how.evaluations, 0);
+    assert_int_equal(out.other[0].headline.equal.how.evaluations, 0);
     assert_true(says("ahead of drift in acceptance and behind in Frechet distance"));
 }
 
@@ -118,12 +123,12 @@ static void few_pictures_reach_nothing_by_chance(void **state)
     add(COMPARE_DDPM, 50, false, 500, 200, 0.40);
     add(COMPARE_DDPM, 100, false, 50, 30, 0.30); /* 60 % of 50 is not beyond chance below 72 % */
     decide();
-    assert_int_equal(out.headline.best.how.evaluations, 100);
-    assert_int_equal(out.headline.best.accepted, 0);
-    assert_int_equal(out.headline.equal.how.evaluations, 0);
+    assert_int_equal(out.other[0].headline.best.how.evaluations, 100);
+    assert_int_equal(out.other[0].headline.best.accepted, 0);
+    assert_int_equal(out.other[0].headline.equal.how.evaluations, 0);
     add(COMPARE_DDPM, 200, false, 50, 35, 0.30);
     decide();
-    assert_int_equal(out.headline.equal.how.evaluations, 200);
+    assert_int_equal(out.other[0].headline.equal.how.evaluations, 200);
 }
 
 /* The time of DDIM is not that of ancestral sampling with as many evaluations. */
@@ -135,9 +140,10 @@ static void an_ancestral_point_is_timed_itself(void **state)
     add(COMPARE_DDPM, 50, false, 500, 200, 0.40);
     add(COMPARE_DDPM, 50, true, 500, 450, 0.09);
     decide();
-    assert_int_equal(out.headline.best.how.sampler, LW_SAMPLER_ANCESTRAL);
-    assert_int_equal(w.n_timed, 2);
-    assert_true(w.timed[1].sampler == LW_SAMPLER_ANCESTRAL && w.timed[1].evaluations == 50);
+    assert_int_equal(out.other[0].headline.best.how.sampler, LW_SAMPLER_ANCESTRAL);
+    assert_int_equal(w.other[0].n_timed, 2);
+    assert_true(w.other[0].timed[1].sampler == LW_SAMPLER_ANCESTRAL &&
+                w.other[0].timed[1].evaluations == 50);
     w.latency[0] =
         (lw_latency){.method = "ddpm", .how = {.evaluations = 50}, .batch = 1, .times_drift = 47};
     w.latency[1] = (lw_latency){.method = "ddpm",
@@ -146,7 +152,7 @@ static void an_ancestral_point_is_timed_itself(void **state)
                                 .times_drift = 58};
     w.n_latencies = 2;
     lw_compare_headline_say(&w);
-    assert_true(out.headline.best.ratio == 58);
+    assert_true(out.other[0].headline.best.ratio == 58);
     assert_true(says("drift is 58 times faster at equal quality"));
 }
 
@@ -157,7 +163,7 @@ static void an_unfit_judge_has_no_say(void **state)
     add_drift_and_real();
     add(COMPARE_DDPM, 50, false, 500, 0, 0.13);
     decide();
-    assert_int_equal(out.headline.equal.how.evaluations, 50);
+    assert_int_equal(out.other[0].headline.equal.how.evaluations, 50);
     assert_true(says("as good as drift: Frechet distance 0.13 (0.12 to 0.14) against 0.13"));
     assert_false(says("accepted"));
 }

@@ -85,21 +85,23 @@ static void test_texts(void **state)
     assert_string_equal(lw_compare_times(t, 53.12), "53.1x");
     assert_string_equal(lw_compare_times(t, (double)__builtin_nan("")), "(not measured)");
     lw_compare_work w = {.drift = {153, 300},
-                         .ddpm = {203, 301},
+                         .name = "DDPM",
+                         .other = {203, 301},
                          .wall_percent = 32.7,
                          .cpu_percent = 0.3,
                          .known = true};
-    lw_compare_work_text(&w, &s);
+    lw_compare_work_text(&w, 1, &s);
     assert_non_null(strstr(lw_str_c(&s), "32.7 % apart"));
     assert_non_null(strstr(lw_str_c(&s), "not compared at equal work"));
     lw_str_clear(&s);
     w.equal = true;
-    lw_compare_work_text(&w, &s);
+    lw_compare_work_text(&w, 1, &s);
     assert_null(strstr(lw_str_c(&s), "not compared at equal work"));
     assert_null(strstr(lw_str_c(&s), "best"));
-    w.kept_ddpm = (lw_compare_kept){.metric = "eval_fd", .step = 800, .value = 0.12, .floor = 0.04};
+    w.kept_other =
+        (lw_compare_kept){.metric = "eval_fd", .step = 800, .value = 0.12, .floor = 0.04};
     lw_str_clear(&s);
-    lw_compare_work_text(&w, &s);
+    lw_compare_work_text(&w, 1, &s);
     assert_non_null(strstr(lw_str_c(&s), "The checkpoint of DDPM that was kept as the best is of "
                                          "step 800, not the one compared: eval_fd 0.12 (real: "
                                          "0.04). Held-out distances"));

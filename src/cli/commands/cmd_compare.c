@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leeway compare: a drifting generator beside a DDPM. */
+/* leeway compare: a drifting generator beside a DDPM, a rectified flow. */
+#include <stdio.h>
+
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
 #include "cli/commands/cmd_sample.h"
@@ -12,8 +14,10 @@ static const lw_option options[] = {
     {LW_OPT(lw_compare_config, drift), .name = "drift", .path = LW_PATH_IN, .required = true,
      .unit = "run", .group = "Compared",
      .help = "run, checkpoint or model folder of the drifting generator"},
-    {LW_OPT(lw_compare_config, ddpm), .name = "ddpm", .path = LW_PATH_IN, .required = true,
-     .unit = "run", .group = "Compared", .help = "the same of the DDPM"},
+    {LW_OPT(lw_compare_config, ddpm), .name = "ddpm", .path = LW_PATH_IN, .unit = "run",
+     .group = "Compared", .help = "the same of a DDPM"},
+    {LW_OPT(lw_compare_config, flow), .name = "flow", .path = LW_PATH_IN, .unit = "run",
+     .group = "Compared", .help = "the same of a rectified flow, instead of --ddpm or besides"},
     {LW_OPT(lw_compare_config, data), .name = "data", .path = LW_PATH_IN, .unit = "spec",
      .group = "Compared", .help = "real pictures; default: what the drift run was trained on"},
     {LW_OPT(lw_compare_config, limit), .name = "limit", .max = 1e12, .fallback = "0",
@@ -54,7 +58,7 @@ static const lw_option options[] = {
      .fallback = "fail", .group = "Measured", .help = LW_DATA_ON_ERROR_HELP},
     {LW_OPT(lw_compare_config, n_ddpm), .name = "n-ddpm", .fallback = "0", .max = 1e6,
      .unit = "pictures", .group = "Measured",
-     .help = "of DDPM, when that many take too long; 0: --num-images"},
+     .help = "of DDPM and flow, when that many take too long; 0: --num-images"},
     {LW_OPT_LIST(lw_compare_config, alpha, n_alpha), .name = "alpha", .min = 1, .max = 1000,
      .group = "Measured",
      .help = "strengths of guidance that drift is also scored with, from the same noise, when it "
@@ -71,6 +75,11 @@ static const lw_option options[] = {
     {LW_OPT_LIST(lw_compare_config, ancestral_steps, n_ancestral_steps), .name = "ancestral-steps",
      .fallback = "10,20,50", .min = 1, .max = 4000, .group = "Measured",
      .help = "the same of ancestral sampling"},
+    {LW_OPT_LIST(lw_compare_config, flow_steps, n_flow_steps), .name = "flow-steps",
+     .fallback = "1,2,4,8,16", .min = 1, .max = 4000, .group = "Measured",
+     .help = "evaluations of the flow, each timed and scored; the last is its usual number"},
+    {LW_OPT(lw_compare_config, flow_sampler), .name = "flow-sampler", .choices = "euler|heun",
+     .fallback = "euler", .group = "Measured", .help = "of the flow"},
     {LW_OPT(lw_compare_config, n_slow), .name = "n-slow", .fallback = "0", .max = 1e6,
      .unit = "pictures", .group = "Measured",
      .help = "of DDPM with more evaluations than the first of --ddim-steps; 0: --n-ddpm"},
@@ -93,34 +102,66 @@ static void print_json(const lw_compare_config *c, const lw_compare_result *r)
         lw_cli_print_json(j);
 }
 
-static void print_text(const lw_compare_config *c, const lw_compare_result *r)
+/* "DDPM-50" */
+static const char *short_name(const lw_compare_other *o, char buf[24])
 {
-    lw_cli_print("%s\n\n", r->headline.text);
-    lw_cli_print("%s\n"
-                 "                  drift %.3f [%.3f, %.3f]  DDPM-%d %.3f [%.3f, %.3f]  real %.3f  "
-                 "untrained %.3g\n",
-                 r->distance, r->drift.fd.value, r->drift.fd.low, r->drift.fd.high,
-                 c->ddim_steps[0], r->ddpm.fd.value, r->ddpm.fd.low, r->ddpm.fd.high,
-                 r->real.fd.value, r->untrained_fd);
-    if (r->judged)
-        lw_cli_print("accepted          drift %.1f %%  DDPM-%d %.1f %%  real %.1f %%\n",
-                     100 * r->drift.strict.accepted, c->ddim_steps[0],
-                     100 * r->ddpm.strict.accepted, 100 * r->real.strict.accepted);
-    if (r->paired_drift.n)
-        lw_cli_print(
-            "beside f32        drift rms %.2g, worst %.2g  DDPM-%d rms %.2g, worst %.2g (same "
-            "noise, %lld pictures)\n",
-            r->paired_drift.rms, r->paired_drift.worst, c->ddim_steps[0], r->paired_ddpm.rms,
-            r->paired_ddpm.worst, (long long)r->paired_drift.n);
+    snprintf(buf, 24, "%s-%d", o->name, (int)o->evaluations);
+    return buf;
+}
+
+static void print_scores(const lw_compare_result *r)
+{
+    char name[24];
+    lw_cli_print("%s\n                  drift %.3f [%.3f, %.3f]", r->distance, r->drift.fd.value,
+                 r->drift.fd.low, r->drift.fd.high);
+    for (int i = 0; i < r->n_others; i++) {
+        const lw_interval *fd = &r->other[i].score.fd;
+        lw_cli_print("  %s %.3f [%.3f, %.3f]", short_name(&r->other[i], name), fd->value, fd->low,
+                     fd->high);
+    }
+    lw_cli_print("  real %.3f  untrained %.3g\n", r->real.fd.value, r->untrained_fd);
+    if (!r->judged)
+        return;
+    lw_cli_print("accepted          drift %.1f %%", 100 * r->drift.strict.accepted);
+    for (int i = 0; i < r->n_others; i++)
+        lw_cli_print("  %s %.1f %%", short_name(&r->other[i], name),
+                     100 * r->other[i].score.strict.accepted);
+    lw_cli_print("  real %.1f %%\n", 100 * r->real.strict.accepted);
+}
+
+static void print_paired(const lw_compare_result *r)
+{
+    char name[24];
+    if (!r->paired_drift.n)
+        return;
+    lw_cli_print("beside f32        drift rms %.2g, worst %.2g", r->paired_drift.rms,
+                 r->paired_drift.worst);
+    for (int i = 0; i < r->n_others; i++)
+        lw_cli_print("  %s rms %.2g, worst %.2g", short_name(&r->other[i], name),
+                     r->other[i].paired.rms, r->other[i].paired.worst);
+    lw_cli_print(" (same noise, %lld pictures)\n", (long long)r->paired_drift.n);
+}
+
+static void print_text(const lw_compare_result *r)
+{
     LW_CLEANUP(lw_str_clear) lw_str work = {0};
-    lw_compare_work_text(&r->work, &work);
+    for (int i = 0; i < r->n_others; i++)
+        lw_cli_print("%s\n\n", r->other[i].headline.text);
+    print_scores(r);
+    print_paired(r);
+    lw_compare_work_text(r->work, r->n_others, &work);
     lw_cli_print("%s\n", lw_str_c(&work));
     lw_cli_print("%s", r->verdict);
-    char t[3][32];
-    lw_cli_print("faster            %s at 1, %s at 8, %s at 64 pictures%s\n%s\n",
-                 lw_compare_times(t[0], r->speedup[0]), lw_compare_times(t[1], r->speedup[1]),
-                 lw_compare_times(t[2], r->speedup[2]), r->busy ? "; the machine was busy" : "",
-                 r->report);
+    for (int i = 0; i < r->n_others; i++) {
+        const double *x = r->other[i].speedup;
+        char t[3][32], than[32] = "";
+        if (r->n_others > 1)
+            snprintf(than, sizeof than, " than %s", r->other[i].name);
+        lw_cli_print("faster%-12s%s at 1, %s at 8, %s at 64 pictures%s\n", than,
+                     lw_compare_times(t[0], x[0]), lw_compare_times(t[1], x[1]),
+                     lw_compare_times(t[2], x[2]), r->busy ? "; the machine was busy" : "");
+    }
+    lw_cli_print("%s\n", r->report);
 }
 
 static void print_forecast(const lw_cli *cli, const lw_compare_result *r)
@@ -153,19 +194,22 @@ static int run(const lw_cli *cli, const void *config)
     else if (cli->global.json)
         print_json(&c, &r);
     else
-        print_text(&c, &r);
+        print_text(&r);
     return 0;
 }
 
 const lw_command lw_cmd_compare = {
     .name = "compare",
-    .summary = "a drifting generator beside a DDPM: pictures, quality, speed, one page",
-    .usage = "--drift RUN --ddpm RUN --output-dir DIR [options]",
+    .summary =
+        "a drifting generator beside a DDPM, a rectified flow: pictures, quality, speed, one page",
+    .usage = "--drift RUN [--ddpm RUN] [--flow RUN] --output-dir DIR [options]",
     .notes = "Quality is measured against held-out pictures, with controls (noise, averages, "
              "blurred, repeated pictures) "
              "that must fail; distances stand beside what real pictures get.",
     .examples = "leeway compare --drift runs/drift --ddpm runs/ddpm --judge runs/judge "
                 "--output-dir compare\n"
+                "leeway compare --drift runs/drift --ddpm runs/ddpm --flow runs/flow --flow-steps "
+                "1,2,4,8 --encoder mobilenet.safetensors --output-dir compare\n"
                 "leeway compare --drift c/drift --ddpm c/ddpm --encoder "
                 "resnet_cifar10:resnet56.safetensors --num-images 10000 "
                 "--ddim-steps 50 --output-dir compare",

@@ -48,19 +48,20 @@ static void print_bar(const lw_compare_result *r)
 static void print_text(const lw_demo_result *d)
 {
     const lw_compare_result *r = &d->compare;
+    const lw_compare_other *ddpm = &r->other[0];
     char time[32], t[3][32];
-    lw_cli_print("\n%s\n", r->headline.text);
+    lw_cli_print("\n%s\n", ddpm->headline.text);
     lw_cli_print("\n            drift, 1 evaluation   DDPM, 50 evaluations   real pictures\n"
                  "accepted    %18.1f %%   %18.1f %%   %11.1f %%\n"
                  "Frechet     %20.2f   %20.2f   %6.2f | %.2f\n"
                  "drift is %s faster at one picture, %s at 8, %s at 64%s\n\n",
-                 100 * r->drift.strict.accepted, 100 * r->ddpm.strict.accepted,
-                 100 * r->real.strict.accepted, r->drift.fd.value, r->ddpm.fd.value,
-                 r->real.fd.value, r->floor_ddpm, lw_compare_times(t[0], r->speedup[0]),
-                 lw_compare_times(t[1], r->speedup[1]), lw_compare_times(t[2], r->speedup[2]),
+                 100 * r->drift.strict.accepted, 100 * ddpm->score.strict.accepted,
+                 100 * r->real.strict.accepted, r->drift.fd.value, ddpm->score.fd.value,
+                 r->real.fd.value, r->floor_few, lw_compare_times(t[0], ddpm->speedup[0]),
+                 lw_compare_times(t[1], ddpm->speedup[1]), lw_compare_times(t[2], ddpm->speedup[2]),
                  r->busy ? "; the machine was busy" : "");
     LW_CLEANUP(lw_str_clear) lw_str work = {0};
-    lw_compare_work_text(&r->work, &work);
+    lw_compare_work_text(r->work, r->n_others, &work);
     lw_cli_print("%s\n\n%s", lw_str_c(&work), r->verdict);
     if (!d->barred)
         lw_cli_print(

@@ -37,59 +37,90 @@ static void stage_table(const comparing *w, lw_html *page)
     for (int i = 0; i < w->c->n_stages; i++)
         stage_row(&t, w->c->stages[i].name, w->c->stages[i].run);
     stage_row(&t, "drift", w->c->drift);
-    stage_row(&t, "DDPM", w->c->ddpm);
+    for (int i = 0; i < w->n_others; i++)
+        stage_row(&t, w->other[i].name, w->other[i].run);
     if (lw_table_rows(&t))
         lw_html_table(page, &t, NULL, NULL);
 }
 
 /* ---- the section ------------------------------------------------------------------------ */
 
+enum {
+    WALL, /* first what compares them */
+    RAW,
+    FD,
+    LOSSES,
+    STAGES = LOSSES + LW_COMPARE_OTHERS,
+    PLOTS = STAGES + LW_COMPARE_MAX_STAGES
+};
+
+/* Held-out distances of all over time. */
+static int wall_plot(const comparing *w, lw_str *svg)
+{
+    const char *run[1 + LW_COMPARE_OTHERS] = {w->c->drift},
+                        *name[1 + LW_COMPARE_OTHERS] = {"drift"};
+    for (int i = 0; i < w->n_others; i++) {
+        run[1 + i] = w->other[i].run;
+        name[1 + i] = w->other[i].name;
+    }
+    return lw_curves_wall(run, name, 1 + w->n_others, svg);
+}
+
+static int draw_plots(const comparing *w, lw_str svg[PLOTS])
+{
+    char title[64];
+    LW_TRY(lw_curves_drift(w->c->drift, &svg[RAW], &svg[FD]));
+    LW_TRY(wall_plot(w, &svg[WALL]));
+    for (int i = 0; i < w->n_others; i++) {
+        snprintf(title, sizeof title, "%s: loss (error of the predicted %s)", w->other[i].title,
+                 w->other[i].kind == COMPARE_FLOW ? "velocity" : "noise");
+        LW_TRY(lw_curves_loss(w->other[i].run, title, &svg[LOSSES + i]));
+    }
+    for (int i = 0; i < w->c->n_stages; i++) {
+        snprintf(title, sizeof title, "%.40s: loss", w->c->stages[i].name);
+        LW_TRY(lw_curves_loss(w->c->stages[i].run, title, &svg[STAGES + i]));
+    }
+    return 0;
+}
+
+static void explain_losses(const comparing *w, bool wall, lw_html *page)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    lw_str_add(&text, "The **drift loss** is flat by construction: every temperature's field "
+                      "is scaled to unit "
+                      "size. What falls is the raw drift, the distance by which the field "
+                      "would move the pictures "
+                      "before that scaling.");
+    for (int i = 0; i < w->n_others; i++)
+        lw_str_addf(&text, " %s's loss is an error and falls by itself.", w->other[i].title);
+    lw_html_text(page, lw_str_c(&text));
+    if (wall)
+        lw_html_text(page, "**Held-out distances** while training are of as many samples as "
+                           "real training pictures go into their floor (**real pictures**), "
+                           "against up to 2,000 held-out ones, in the pooled features of "
+                           "`--eval-encoder`, which no loss sees.");
+}
+
 void lw_compare_curves(const comparing *w, lw_html *page)
 {
-    lw_str svg[4] = {0};
-    char title[LW_COMPARE_MAX_STAGES][64];
-    lw_str stage[LW_COMPARE_MAX_STAGES] = {0};
-    const char *plots[4 + LW_COMPARE_MAX_STAGES];
+    lw_str svg[PLOTS] = {0};
+    const char *plots[PLOTS];
     size_t n = 0;
-    int rc = lw_curves_drift(w->c->drift, &svg[0], &svg[1]);
-    if (rc == 0)
-        rc = lw_curves_wall(w->c->drift, w->c->ddpm, &svg[3]);
-    if (rc == 0)
-        rc = lw_curves_loss(w->c->ddpm, "DDPM: loss (error of the predicted noise)", &svg[2]);
-    for (int i = 0; i < w->c->n_stages && rc == 0; i++) {
-        snprintf(title[i], sizeof title[i], "%.40s: loss", w->c->stages[i].name);
-        rc = lw_curves_loss(w->c->stages[i].run, title[i], &stage[i]);
-    }
-    if (svg[3].len) /* first what compares the two */
-        plots[n++] = lw_str_c(&svg[3]);
-    for (int i = 0; i < 3; i++)
+    int rc = draw_plots(w, svg);
+    for (int i = 0; i < PLOTS; i++)
         if (svg[i].len)
             plots[n++] = lw_str_c(&svg[i]);
-    for (int i = 0; i < w->c->n_stages; i++)
-        if (stage[i].len)
-            plots[n++] = lw_str_c(&stage[i]);
     if (rc < 0) /* damaged logs spoil the curves, not the page */
         lw_log(LW_LOG_WARN, "compare", "no training curves: %s", lw_errmsg());
     if (n) {
         lw_html_section(page, "Training");
         stage_table(w, page);
-        lw_html_text(page, "The **drift loss** is flat by construction: every temperature's field "
-                           "is scaled to unit "
-                           "size. What falls is the raw drift, the distance by which the field "
-                           "would move the pictures "
-                           "before that scaling. DDPM's loss is an error and falls by itself.");
-        if (svg[3].len)
-            lw_html_text(page, "**Held-out distances** while training are of as many samples as "
-                               "real training pictures go into their floor (**real pictures**), "
-                               "against up to 2,000 held-out ones, in the pooled features of "
-                               "`--eval-encoder`, which neither loss sees.");
+        explain_losses(w, svg[WALL].len > 0, page);
         lw_html_plots(page, plots, NULL, n);
         rc = lw_compare_films(w, page);
         if (rc < 0)
             lw_log(LW_LOG_WARN, "compare", "no sample grids: %s", lw_errmsg());
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < PLOTS; i++)
         lw_str_clear(&svg[i]);
-    for (int i = 0; i < LW_COMPARE_MAX_STAGES; i++)
-        lw_str_clear(&stage[i]);
 }

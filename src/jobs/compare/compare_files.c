@@ -64,19 +64,41 @@ static int save_grid(const comparing *w, const compare_set *s, const char *name,
     return lw_png_save(lw_path_join(&path, lw_str_c(&w->dir.tmp), name), &im, texts);
 }
 
+/* "DDPM, 50 evaluations" */
+static const char *usual_name(const compare_other *o, char buf[48])
+{
+    snprintf(buf, 48, "%s, %d evaluations", o->name, o->usual.evaluations);
+    return buf;
+}
+
 static int save_beside(const comparing *w)
 {
-    LW_CLEANUP(lw_image_clear) lw_image a = {0}, b = {0}, c = {0}, all = {0};
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    const lw_image *const pictures[] = {&a, &b, &c};
-    char ddpm[48];
-    snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations", w->c->ddim_steps[0]);
-    const char *const titles[] = {"real, held out", "drift, 1 evaluation", ddpm};
-    LW_TRY(lw_compare_grid(w, &w->real_set, 8, scale_of(w), false, &a));
-    LW_TRY(lw_compare_grid(w, &w->drift_set, 8, scale_of(w), false, &b));
-    LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, scale_of(w), false, &c));
-    LW_TRY(lw_image_beside(pictures, titles, 3, 24, &all));
-    LW_CLEANUP(lw_json_drop) json_t *texts = notes(w, "real | drift | ddpm", w->c->ddim_steps[0]);
+    enum { MOST = 2 + LW_COMPARE_OTHERS };
+    lw_image grid[MOST] = {0};
+    const lw_image *pictures[MOST];
+    const char *titles[MOST] = {"real, held out", "drift, 1 evaluation"};
+    char name[LW_COMPARE_OTHERS][48];
+    LW_CLEANUP(lw_image_clear) lw_image all = {0};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0}, what = {0};
+    const compare_set *sets[MOST] = {&w->real_set, &w->drift_set};
+    int n = 2 + w->n_others, rc = 0;
+    lw_str_add(&what, "real | drift");
+    for (int i = 0; i < w->n_others; i++) {
+        sets[2 + i] = &w->other[i].set;
+        titles[2 + i] = usual_name(&w->other[i], name[i]);
+        lw_str_addf(&what, " | %s", w->other[i].key);
+    }
+    for (int i = 0; rc == 0 && i < n; i++) {
+        rc = lw_compare_grid(w, sets[i], 8, scale_of(w), false, &grid[i]);
+        pictures[i] = &grid[i];
+    }
+    if (rc == 0)
+        rc = lw_image_beside(pictures, titles, n, 24, &all);
+    for (int i = 0; i < n; i++)
+        lw_image_clear(&grid[i]);
+    LW_TRY(rc);
+    LW_CLEANUP(lw_json_drop)
+    json_t *texts = notes(w, lw_str_c(&what), w->other[0].usual.evaluations);
     return lw_png_save(lw_path_join(&path, lw_str_c(&w->dir.tmp), "side_by_side.png"), &all, texts);
 }
 
@@ -124,9 +146,9 @@ static void set_int(json_t *o, const char *key, int64_t v)
 static json_t *score_json(const compare_entry *e)
 {
     static const char *const kinds[] = {
-        [COMPARE_REAL] = "real",       [COMPARE_DRIFT] = "drift",     [COMPARE_GUIDED] = "drift",
-        [COMPARE_DDPM] = "ddpm",       [COMPARE_DRIFT_FEW] = "other", [COMPARE_REAL_FEW] = "other",
-        [COMPARE_UNTRAINED] = "other", [COMPARE_CONTROL] = "control"};
+        [COMPARE_REAL] = "real",      [COMPARE_DRIFT] = "drift",     [COMPARE_GUIDED] = "drift",
+        [COMPARE_DDPM] = "ddpm",      [COMPARE_FLOW] = "flow",       [COMPARE_DRIFT_FEW] = "other",
+        [COMPARE_REAL_FEW] = "other", [COMPARE_UNTRAINED] = "other", [COMPARE_CONTROL] = "control"};
     const lw_score *s = &e->score;
     json_t *o = json_object(), *bar = json_array();
     json_object_set_new(o, "name", json_string(s->name));
@@ -136,7 +158,7 @@ static json_t *score_json(const compare_entry *e)
         set_int(o, "evaluations", e->how.evaluations);
     if (e->how.alpha > 0)
         set_real(o, "alpha", e->how.alpha);
-    if (e->kind == COMPARE_DDPM)
+    if (e->kind == COMPARE_DDPM || e->kind == COMPARE_FLOW)
         json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(e->how)));
     set_real(o, "frechet", s->fd.value);
     set_real(o, "frechet_low", s->fd.low);
@@ -184,14 +206,18 @@ static json_t *point_json(const lw_operating_point *p)
     return o;
 }
 
-static json_t *headline_json(const lw_headline *h)
+/* Its keys begin with `key` of the other: ddpm_at_its_best. */
+static json_t *headline_json(const lw_headline *h, const char *key)
 {
+    char name[48];
     json_t *o = json_object();
     json_object_set_new(o, "text", json_string(h->text));
     set_int(o, "settings_scored", h->points);
     json_object_set_new(o, "by_acceptance", json_boolean(h->by_acceptance));
-    json_object_set_new(o, "ddpm_at_drifts_quality", point_json(&h->equal));
-    json_object_set_new(o, "ddpm_at_its_best", point_json(&h->best));
+    snprintf(name, sizeof name, "%s_at_drifts_quality", key);
+    json_object_set_new(o, name, point_json(&h->equal));
+    snprintf(name, sizeof name, "%s_at_its_best", key);
+    json_object_set_new(o, name, point_json(&h->best));
     return o;
 }
 
@@ -241,17 +267,70 @@ static json_t *kept_json(const lw_compare_kept *k)
     return o;
 }
 
-static json_t *work_json(const lw_compare_work *w)
+static json_t *work_json(const lw_compare_work *w, const char *key)
 {
+    char name[32];
     json_t *o = json_object();
     set_real(o, "drift_wall_s", w->drift.wall);
-    set_real(o, "ddpm_wall_s", w->ddpm.wall);
+    snprintf(name, sizeof name, "%s_wall_s", key);
+    set_real(o, name, w->other.wall);
     set_real(o, "drift_cpu_s", w->drift.cpu);
-    set_real(o, "ddpm_cpu_s", w->ddpm.cpu);
+    snprintf(name, sizeof name, "%s_cpu_s", key);
+    set_real(o, name, w->other.cpu);
     set_real(o, "wall_percent_apart", w->wall_percent);
     set_real(o, "cpu_percent_apart", w->cpu_percent);
     json_object_set_new(o, "in_turns", json_boolean(w->in_turns));
     json_object_set_new(o, "equal", json_boolean(w->equal));
+    return o;
+}
+
+/* What stands in the summary once for every other: of a DDPM under the plain name, of a flow under
+ * that with "_flow". */
+static void set_of_other(json_t *o, const compare_other *of, const char *name, json_t *value)
+{
+    char key[48];
+    snprintf(key, sizeof key, "%s%s", name, of->kind == COMPARE_FLOW ? "_flow" : "");
+    json_object_set_new(o, key, value);
+}
+
+static json_t *speedup_json(const lw_compare_other *found)
+{
+    return json_pack("{s:o, s:o, s:o}", "1", lw_json_real(found->speedup[0]), "8",
+                     lw_json_real(found->speedup[1]), "64", lw_json_real(found->speedup[2]));
+}
+
+static void set_others(const comparing *w, json_t *o)
+{
+    char key[48];
+    for (int i = 0; i < w->n_others; i++) {
+        const compare_other *of = &w->other[i];
+        const lw_compare_other *found = &w->out->other[i];
+        json_object_set_new(o, of->key, json_string(of->run));
+        set_of_other(o, of, "headline", headline_json(&found->headline, of->key));
+        snprintf(key, sizeof key, "frechet_%s", of->key);
+        set_real(o, key, found->score.fd.value);
+        set_of_other(o, of, "work", work_json(&w->out->work[i], of->key));
+        snprintf(key, sizeof key, "best_checkpoint_%s", of->key);
+        json_object_set_new(o, key, kept_json(&w->out->work[i].kept_other));
+        set_of_other(o, of, "speedup", speedup_json(found));
+    }
+}
+
+static json_t *paired_json(const comparing *w)
+{
+    char key[48];
+    const lw_paired *d = &w->out->paired_drift;
+    json_t *o = json_object();
+    set_int(o, "pictures", d->n);
+    set_real(o, "rms_drift", d->rms);
+    set_real(o, "worst_drift", d->worst);
+    for (int i = 0; i < w->n_others; i++) {
+        const lw_paired *p = &w->out->other[i].paired;
+        snprintf(key, sizeof key, "rms_%s", w->other[i].key);
+        set_real(o, key, p->rms);
+        snprintf(key, sizeof key, "worst_%s", w->other[i].key);
+        set_real(o, key, p->worst);
+    }
     return o;
 }
 
@@ -264,25 +343,18 @@ static int save_summary(const comparing *w)
     for (int i = 0; i < w->n_entries; i++)
         json_array_append_new(scores, score_json(&w->entry[i]));
     json_object_set_new(o, "drift", json_string(w->c->drift));
-    json_object_set_new(o, "ddpm", json_string(w->c->ddpm));
     json_object_set_new(o, "data", json_string(w->data));
     json_object_set_new(o, "distance", json_string(lw_scorer_distance(w->scorer)));
     json_object_set_new(o, "features", json_string(lw_scorer_features(w->scorer)));
     json_object_set_new(o, "reference", json_string(lw_scorer_reference(w->scorer)));
     set_int(o, "seed", w->c->seed);
-    json_object_set_new(o, "headline", headline_json(&r->headline));
+    set_others(w, o);
     set_real(o, "frechet_drift", r->drift.fd.value);
     set_real(o, "frechet_drift_few", r->drift_few.fd.value);
-    set_real(o, "frechet_ddpm", r->ddpm.fd.value);
     set_real(o, "frechet_floor", r->real.fd.value);
-    set_real(o, "frechet_floor_ddpm", r->floor_ddpm);
+    set_real(o, "frechet_floor_ddpm", r->floor_few);
     set_real(o, "frechet_untrained", r->untrained_fd);
-    json_object_set_new(o, "work", work_json(&r->work));
-    json_object_set_new(o, "best_checkpoint_drift", kept_json(&r->work.kept_drift));
-    json_object_set_new(o, "best_checkpoint_ddpm", kept_json(&r->work.kept_ddpm));
-    json_object_set_new(o, "speedup",
-                        json_pack("{s:o, s:o, s:o}", "1", lw_json_real(r->speedup[0]), "8",
-                                  lw_json_real(r->speedup[1]), "64", lw_json_real(r->speedup[2])));
+    json_object_set_new(o, "best_checkpoint_drift", kept_json(&r->work[0].kept_drift));
     json_object_set_new(o, "latency_busy", json_boolean(r->busy));
     if (r->judged)
         json_object_set_new(
@@ -303,11 +375,7 @@ static int save_summary(const comparing *w)
     json_object_set_new(o, "latency", latency_json(w));
     json_object_set_new(o, "precision", json_string(lw_precision_name(w->c->precision)));
     if (r->paired_drift.n)
-        json_object_set_new(
-            o, "paired",
-            json_pack("{s:I, s:f, s:f, s:f, s:f}", "pictures", (json_int_t)r->paired_drift.n,
-                      "rms_drift", r->paired_drift.rms, "worst_drift", r->paired_drift.worst,
-                      "rms_ddpm", r->paired_ddpm.rms, "worst_ddpm", r->paired_ddpm.worst));
+        json_object_set_new(o, "paired", paired_json(w));
     set_real(o, "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
     json_object_set_new(o, "threads", json_integer(lw_pool_size(w->dev->pool)));
     json_object_set_new(o, "cpu", json_string(lw_machine_name()));
@@ -316,13 +384,24 @@ static int save_summary(const comparing *w)
     return lw_json_save(lw_path_join(&path, lw_str_c(&w->dir.tmp), "summary.json"), o);
 }
 
+static const char *sampler_of_file(lw_compare_setting usual)
+{
+    return usual.sampler == LW_SAMPLER_DPM_SOLVER ? "dpm_solver"
+           : usual.sampler == LW_SAMPLER_EULER    ? "euler"
+           : usual.sampler == LW_SAMPLER_HEUN     ? "heun"
+                                                  : "ddim";
+}
+
 int lw_compare_files(comparing *w)
 {
     char name[48];
     LW_TRY(save_grid(w, &w->drift_set, "drift_samples_1nfe.png", "drift", 1));
-    snprintf(name, sizeof name, "ddpm_samples_%s%d.png", w->c->solver ? "dpm_solver" : "ddim",
-             w->c->ddim_steps[0]);
-    LW_TRY(save_grid(w, &w->ddpm_set, name, "ddpm", w->c->ddim_steps[0]));
+    for (int i = 0; i < w->n_others; i++) {
+        const compare_other *o = &w->other[i];
+        snprintf(name, sizeof name, "%s_samples_%s%d.png", o->key, sampler_of_file(o->usual),
+                 o->usual.evaluations);
+        LW_TRY(save_grid(w, &o->set, name, o->key, o->usual.evaluations));
+    }
     LW_TRY(save_beside(w));
     LW_TRY(save_latency(w));
     return save_summary(w);

@@ -39,11 +39,11 @@ static bool is_farther(lw_interval a, lw_interval b)
 static lw_interval moved(const comparing *w, const lw_operating_point *p)
 {
     const lw_interval *f = &p->score.fd;
-    double by = w->out->floor_ddpm - p->floor;
+    double by = w->out->floor_few - p->floor;
     return (lw_interval){f->value + by, f->low + by, f->high + by};
 }
 
-static lw_operating_point point_of(const comparing *w, const compare_entry *e)
+static lw_operating_point point_of(const comparing *w, const compare_entry *e, bool by_acceptance)
 {
     int64_t n = e->score.n;
     const lw_score *drift = lw_compare_sized(w, COMPARE_DRIFT, COMPARE_DRIFT_FEW, n),
@@ -55,13 +55,13 @@ static lw_operating_point point_of(const comparing *w, const compare_entry *e)
                             .drift = *drift,
                             .floor = real->fd.value,
                             .ratio = (double)NAN};
-    if (w->out->headline.by_acceptance)
+    if (by_acceptance)
         p.accepted = beyond_chance(accepted_of(&e->score), accepted_of(drift));
     p.frechet = -beyond_chance(e->score.fd, drift->fd);
     return p;
 }
 
-/* Drift's quality, by DDPM, with as many pictures. */
+/* Drift's quality, by another, with as many pictures. */
 static bool is_reached(const lw_operating_point *p, bool by_acceptance)
 {
     return !is_farther(p->score.fd, p->drift.fd) &&
@@ -124,25 +124,37 @@ static const lw_operating_point *best_of(const comparing *w, const lw_operating_
 }
 
 /* A setting that the headline names is timed itself: another sampler makes other moves. */
-static void time_too(comparing *w, lw_compare_setting how)
+static void time_too(compare_other *o, lw_compare_setting how)
 {
-    for (int i = 0; i < w->n_timed; i++)
-        if (lw_compare_same(w->timed[i], how))
+    for (int i = 0; i < o->n_timed; i++)
+        if (lw_compare_same(o->timed[i], how))
             return;
     if (how.evaluations)
-        w->timed[w->n_timed++] = how;
+        o->timed[o->n_timed++] = how;
 }
 
-void lw_compare_headline(comparing *w)
+static void time_all(const comparing *w, compare_other *o, const lw_headline *h)
 {
-    lw_headline *h = &w->out->headline;
+    bool flow = o->kind == COMPARE_FLOW;
+    const int32_t *steps = flow ? w->c->flow_steps : w->c->ddim_steps;
+    int n = flow ? w->c->n_flow_steps : w->c->n_ddim_steps;
+    o->n_timed = 0;
+    time_too(o, o->usual);
+    for (int i = 0; i < n; i++)
+        time_too(o, lw_compare_usual(o, steps[i]));
+    time_too(o, h->equal.how);
+    time_too(o, h->best.how);
+}
+
+static void headline_of(comparing *w, compare_other *o, lw_headline *h)
+{
     lw_operating_point p[COMPARE_ENTRIES];
     bool reaches[COMPARE_ENTRIES];
     int n = 0;
     h->by_acceptance = w->out->judged && w->out->exam.fit;
     for (int i = 0; i < w->n_entries; i++)
-        if (w->entry[i].kind == COMPARE_DDPM) {
-            p[n] = point_of(w, &w->entry[i]);
+        if (w->entry[i].kind == o->kind) {
+            p[n] = point_of(w, &w->entry[i], h->by_acceptance);
             reaches[n] = is_reached(&p[n], h->by_acceptance);
             n++;
         }
@@ -151,18 +163,20 @@ void lw_compare_headline(comparing *w)
     const lw_operating_point *equal = first_of(w, p, reaches, n, is_cheaper);
     if (equal)
         h->equal = *equal;
-    w->n_timed = 0;
-    for (int i = 0; i < w->c->n_ddim_steps; i++)
-        time_too(w, lw_compare_usual(w, w->c->ddim_steps[i]));
-    time_too(w, h->equal.how);
-    time_too(w, h->best.how);
+    time_all(w, o, h);
+}
+
+void lw_compare_headline(comparing *w)
+{
+    for (int i = 0; i < w->n_others; i++)
+        headline_of(w, &w->other[i], &w->out->other[i].headline);
 }
 
 /* ---- words ------------------------------------------------------------------------------ */
 
-static double ratio_of(const comparing *w, lw_compare_setting how)
+static double ratio_of(const comparing *w, const compare_other *o, lw_compare_setting how)
 {
-    const lw_latency *l = lw_compare_latency_of(w, "ddpm", how, 1);
+    const lw_latency *l = lw_compare_latency_of(w, o->key, how, 1);
     return l ? l->times_drift : (double)NAN;
 }
 
@@ -172,31 +186,37 @@ static void add_ratio(lw_str *s, const char *before, double ratio, const char *a
         lw_str_addf(s, "%s%.*f times%s", before, ratio < 10 ? 1 : 0, ratio, after);
 }
 
+bool lw_compare_is_flow(lw_compare_setting how)
+{
+    return how.sampler == LW_SAMPLER_EULER || how.sampler == LW_SAMPLER_HEUN;
+}
+
 const char *lw_compare_sampler_name(lw_compare_setting how)
 {
-    return how.sampler == LW_SAMPLER_ANCESTRAL    ? "ancestral"
-           : how.sampler == LW_SAMPLER_DPM_SOLVER ? "DPM-Solver"
-                                                  : "DDIM";
+    static const char *const names[LW_SAMPLER_KINDS] = {[LW_SAMPLER_ANCESTRAL] = "ancestral",
+                                                        [LW_SAMPLER_DPM_SOLVER] = "DPM-Solver",
+                                                        [LW_SAMPLER_EULER] = "Euler",
+                                                        [LW_SAMPLER_HEUN] = "Heun"};
+    return names[how.sampler] ? names[how.sampler] : "DDIM";
 }
 
-lw_compare_setting lw_compare_usual(const comparing *w, int32_t evaluations)
+lw_compare_setting lw_compare_usual(const compare_other *o, int32_t evaluations)
 {
-    return (lw_compare_setting){.evaluations = evaluations,
-                                .sampler = w->c->solver ? LW_SAMPLER_DPM_SOLVER : LW_SAMPLER_AUTO};
+    return (lw_compare_setting){.evaluations = evaluations, .sampler = o->usual.sampler};
 }
 
-/* ", ancestral"; of DDIM nothing. */
 const char *lw_compare_sampler_mark(lw_compare_setting how)
 {
-    return how.sampler == LW_SAMPLER_ANCESTRAL    ? ", ancestral"
-           : how.sampler == LW_SAMPLER_DPM_SOLVER ? ", DPM-Solver"
-                                                  : "";
+    static const char *const marks[LW_SAMPLER_KINDS] = {[LW_SAMPLER_ANCESTRAL] = ", ancestral",
+                                                        [LW_SAMPLER_DPM_SOLVER] = ", DPM-Solver",
+                                                        [LW_SAMPLER_HEUN] = ", Heun"};
+    return marks[how.sampler] ? marks[how.sampler] : "";
 }
 
 const char *lw_compare_name(char buf[64], lw_compare_setting how)
 {
-    snprintf(buf, 64, "DDPM, %d evaluation%s%s", how.evaluations, how.evaluations == 1 ? "" : "s",
-             lw_compare_sampler_mark(how));
+    snprintf(buf, 64, "%s, %d evaluation%s%s", lw_compare_is_flow(how) ? "flow" : "DDPM",
+             how.evaluations, how.evaluations == 1 ? "" : "s", lw_compare_sampler_mark(how));
     return buf;
 }
 
@@ -235,12 +255,12 @@ static void add_values(lw_str *s, const lw_operating_point *p, bool by_acceptanc
                 (long long)p->score.n);
 }
 
-static void add_best(lw_str *s, const lw_headline *h)
+static void add_best(lw_str *s, const compare_other *o, const lw_headline *h)
 {
     const lw_operating_point *b = &h->best;
     int most = LW_MAX(b->accepted, b->frechet), least = LW_MIN(b->accepted, b->frechet);
-    lw_str_addf(s, "At its best (%d evaluation%s, %s), DDPM is ", b->how.evaluations, plural(b),
-                lw_compare_sampler_name(b->how));
+    lw_str_addf(s, "At its best (%d evaluation%s, %s), %s is ", b->how.evaluations, plural(b),
+                lw_compare_sampler_name(b->how), o->name);
     if (most > 0 && least >= 0)
         lw_str_add(s, "better than drift: ");
     else if (most > 0)
@@ -253,36 +273,45 @@ static void add_best(lw_str *s, const lw_headline *h)
     lw_str_add(s, ". ");
 }
 
-static void add_equal(lw_str *s, const lw_headline *h)
+static void add_equal(lw_str *s, const compare_other *o, const lw_headline *h)
 {
     const lw_operating_point *e = &h->equal;
     if (!e->how.evaluations) {
         lw_str_addf(s,
-                    "DDPM does not reach drift's quality in any of the %d settings scored "
+                    "%s does not reach drift's quality in any of the %d settings scored "
                     "(evaluations and sampler). ",
-                    h->points);
+                    o->title, h->points);
         return;
     }
-    lw_str_addf(s, "DDPM needs %d evaluation%s (%s) to reach drift's quality of one",
+    lw_str_addf(s, "%s needs %d evaluation%s (%s) to reach drift's quality of one", o->title,
                 e->how.evaluations, plural(e), lw_compare_sampler_name(e->how));
     add_ratio(s, "; drift is ", e->ratio, " faster at equal quality");
     lw_str_add(s, ". ");
 }
 
-void lw_compare_headline_say(comparing *w)
+static void say(const comparing *w, const compare_other *o, const lw_compare_other *found,
+                lw_headline *h)
 {
-    lw_headline *h = &w->out->headline;
     LW_CLEANUP(lw_str_clear) lw_str s = {0};
-    h->equal.ratio = ratio_of(w, h->equal.how);
-    h->best.ratio = ratio_of(w, h->best.how);
+    h->equal.ratio = ratio_of(w, o, h->equal.how);
+    h->best.ratio = ratio_of(w, o, h->best.how);
     bool ahead = LW_MAX(h->best.accepted, h->best.frechet) > 0;
     if (ahead) /* first what speaks against drift */
-        add_best(&s, h);
-    add_equal(&s, h);
+        add_best(&s, o, h);
+    add_equal(&s, o, h);
     if (!ahead)
-        add_best(&s, h);
+        add_best(&s, o, h);
     char usual[64];
-    snprintf(usual, sizeof usual, "Beside DDPM's %d evaluations drift is ", w->c->ddim_steps[0]);
-    add_ratio(&s, usual, w->out->speedup[0], " faster.");
+    snprintf(usual, sizeof usual, "Beside %s's %d evaluation%s drift is ", o->name,
+             o->usual.evaluations, o->usual.evaluations == 1 ? "" : "s");
+    add_ratio(&s, usual, found->speedup[0], " faster.");
     snprintf(h->text, sizeof h->text, "%s", lw_str_c(&s));
+}
+
+void lw_compare_headline_say(comparing *w)
+{
+    for (int i = 0; i < w->n_others; i++) {
+        lw_compare_other *found = &w->out->other[i];
+        say(w, &w->other[i], found, &found->headline);
+    }
 }

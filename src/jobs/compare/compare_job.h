@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A drifting generator beside a DDPM: how good and how fast each is, measured the same way, on one
- * page.
+ * A drifting generator beside a DDPM, a rectified flow or both: how good and how fast each is,
+ * measured the same way, on one page.
  *
  * Writes report.html (self-contained), side_by_side.png, drift_samples_1nfe.png,
- * ddpm_samples_ddim<K>.png, latency.csv and summary.json.
+ * ddpm_samples_ddim<K>.png, flow_samples_euler<K>.png, latency.csv and summary.json.
  */
 #ifndef LW_COMPARE_JOB_H
 #define LW_COMPARE_JOB_H
@@ -12,7 +12,12 @@
 #include "train/train_config.h"
 #include "jobs/compare/compare_score.h"
 
-enum { LW_COMPARE_MAX_STEPS = 16, LW_COMPARE_MAX_STAGES = 8, LW_COMPARE_MAX_ALPHAS = 8 };
+enum {
+    LW_COMPARE_MAX_STEPS = 16,
+    LW_COMPARE_MAX_STAGES = 8,
+    LW_COMPARE_MAX_ALPHAS = 8,
+    LW_COMPARE_OTHERS = 2 /* generators of several evaluations beside drift: DDPM, flow */
+};
 
 /* A run that led here, for curves and times: "encoder" in runs/encoder. */
 typedef struct lw_compare_stage {
@@ -21,7 +26,7 @@ typedef struct lw_compare_stage {
 } lw_compare_stage;
 
 typedef struct lw_compare_config {
-    const char *drift, *ddpm; /* SOURCE each */
+    const char *drift, *ddpm, *flow; /* SOURCE each; of the last two one may be NULL */
     const char *output_dir;
     const char *judge,
         *reader;         /* runs of a judge and of a plain classifier, or NULL; compare_score.h */
@@ -35,8 +40,8 @@ typedef struct lw_compare_config {
     const char *data;            /* NULL: what the drift run was trained on */
     int64_t limit;               /* training rows the runs saw; 0: as its config.yaml says */
     int32_t on_error;            /* lw_on_error, of pictures that cannot be read */
-    int64_t n_fid;               /* pictures of drift; also of DDPM unless n_ddpm */
-    int64_t n_ddpm;              /* 0: n_fid */
+    int64_t n_fid;               /* pictures of drift; also of the others unless n_ddpm */
+    int64_t n_ddpm;              /* of the others; 0: n_fid */
     double
         alpha[LW_COMPARE_MAX_ALPHAS]; /* strengths of guidance that drift is scored with besides */
     int32_t n_alpha;                  /* what it is without one: alpha 1 */
@@ -47,6 +52,9 @@ typedef struct lw_compare_config {
     int32_t score_steps[LW_COMPARE_MAX_STEPS],
         n_score_steps; /* evaluations scored besides; of these DDPM's best is found */
     int32_t ancestral_steps[LW_COMPARE_MAX_STEPS], n_ancestral_steps; /* the same, ancestral */
+    int32_t flow_steps[LW_COMPARE_MAX_STEPS],
+        n_flow_steps;     /* evaluations of the flow, timed and scored; the last is its usual one */
+    int32_t flow_sampler; /* 0: Euler, 1: Heun */
     int64_t n_slow; /* pictures where DDPM needs more evaluations than ddim_steps[0]; 0: n_ddpm */
     double latency_seconds; /* budget of one timed cell; slower cells are extrapolated from fewer
                                evaluations */
@@ -73,30 +81,31 @@ typedef struct lw_compare_kept {
     bool compared; /* its weights are those compared */
 } lw_compare_kept;
 
-/* The time that both generators were trained for, as their checkpoints have it: steps alone; and
- * what was kept. */
+/* The time that drift and one other were trained for, as their checkpoints have it: steps alone;
+ * and what was kept. */
 enum { LW_EQUAL_WORK_PERCENT = 5 };
 typedef struct lw_compare_work {
-    lw_train_work drift, ddpm;
-    lw_compare_kept kept_drift, kept_ddpm;
+    const char *name; /* of the other: "DDPM" */
+    lw_train_work drift, other;
+    lw_compare_kept kept_drift, kept_other;
     double wall_percent,
         cpu_percent;   /* the larger is so much more than the smaller; NAN: unknown */
     bool known, equal; /* equal: both within LW_EQUAL_WORK_PERCENT */
     bool in_turns;     /* trained in turns: any load hit both alike */
 } lw_compare_work;
-/* Some sentences, for a page and for stdout; appended. */
-void lw_compare_work_text(const lw_compare_work *w, lw_str *out);
+/* Some sentences on n pairs with the same drift, for a page and for stdout; appended. */
+void lw_compare_work_text(const lw_compare_work *w, int n, lw_str *out);
 
 /* How a picture is made. */
 typedef struct lw_compare_setting {
     int32_t evaluations; /* of the network; drift: 1 */
-    int32_t sampler;     /* of a DDPM: lw_sampler_kind; auto: DDIM */
+    int32_t sampler;     /* of DDPM, flow: lw_sampler_kind; auto: DDIM */
     double alpha;        /* of drift: strength of guidance; 0: none */
 } lw_compare_setting;
 
 /* One timed cell: a batch of pictures from noise to pixels. */
 typedef struct lw_latency {
-    const char *method; /* "drift", "ddpm" */
+    const char *method; /* "drift", "ddpm", "flow" */
     lw_compare_setting how;
     int32_t batch, runs;
     double median, p95, p99; /* seconds per batch; NAN: not measured, the machine was busy */
@@ -122,7 +131,7 @@ typedef struct lw_paired {
     double rms, worst; /* of differences, pictures in [-1, 1] */
 } lw_paired;
 
-/* A setting with which DDPM was scored, beside drift's pictures, as
+/* A setting with which another was scored, beside drift's pictures, as
  * many of them. */
 typedef struct lw_operating_point {
     lw_compare_setting how; /* of 0 evaluations: no such point */
@@ -133,23 +142,36 @@ typedef struct lw_operating_point {
 } lw_operating_point;
 
 /* What the comparison found, each side at its best. A measure is better or worse beyond chance when
- * the 95 % interval of its difference leaves out 0; else it is equal. DDPM reaches drift's quality
+ * the 95 % interval of its difference leaves out 0; else it is equal. Another reaches drift's quality
  * where no measure is worse beyond chance nor by five points of acceptance or a fifth of the
  * distance, which few pictures would let pass. */
 typedef struct lw_headline {
-    lw_operating_point equal; /* DDPM's fewest evaluations that reach drift's quality */
-    lw_operating_point best;  /* of DDPM: of the settings that none beats by as much, the one of
+    lw_operating_point equal; /* the other's fewest evaluations that reach drift's quality */
+    lw_operating_point best;  /* of the settings that none beats by as much, the one of
                                  the fewest evaluations */
-    int points;               /* settings of DDPM that were scored */
+    int points;               /* settings that were scored */
     bool by_acceptance;       /* the judge is fit: acceptance counts besides Frechet distance */
     char text[1200];          /* in words, for a page and for stdout */
 } lw_headline;
 
+/* What was found of another generator beside drift. */
+typedef struct lw_compare_other {
+    const char *name;    /* "DDPM", "flow" */
+    int32_t evaluations; /* usual ones: the first of ddim_steps, the last of flow_steps */
+    lw_score score;      /* with these */
+    lw_headline headline;
+    lw_paired paired;
+    double speedup[3]; /* drift's, at 1, 8, 64 pictures against the usual; NAN: not measured */
+} lw_compare_other;
+
 typedef struct lw_compare_result {
-    char distance[96]; /* what the Frechet distance is called: "Frechet distance, resnet56" */
-    lw_score real, drift, ddpm; /* floors have the size of drift's set */
-    lw_score drift_few; /* drift, as many pictures as DDPM's set has: comparable distances */
-    double floor_ddpm;  /* real against real with as many pictures as DDPM's set */
+    char distance[96];    /* what the Frechet distance is called: "Frechet distance, resnet56" */
+    lw_score real, drift; /* floors have the size of drift's set */
+    lw_score drift_few; /* drift, as many pictures as the others' sets have: comparable distances */
+    double floor_few;   /* real against real with as many pictures as the others' sets */
+    int n_others;
+    lw_compare_other other[LW_COMPARE_OTHERS];
+    lw_compare_work work[LW_COMPARE_OTHERS]; /* of drift beside each */
     double untrained_fd;
     bool judged;
     lw_judge_exam exam;
@@ -157,11 +179,8 @@ typedef struct lw_compare_result {
     int bar_failed;                /* lines of drift that apply and fail */
     int controls, controls_passed; /* controls that pass every line (none should) */
     bool real_passes;
-    lw_headline headline;
-    lw_paired paired_drift, paired_ddpm;
-    double speedup[3]; /* at 1, 8, 64 pictures against ddim_steps[0]; NAN: not measured */
-    bool busy;         /* while latency was timed, others used the processors */
-    lw_compare_work work;
+    lw_paired paired_drift;
+    bool busy;              /* while latency was timed, others used the processors */
     double verdict_seconds; /* of a dry run: forecast; 0: there is no battery */
     char verdict[8192];     /* of the battery, in lines; "": there was none */
     char report[512];       /* path of report.html */

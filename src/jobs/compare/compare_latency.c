@@ -16,7 +16,6 @@ enum {
     PROBE_STEPS = 10,
     ONE_STEPS_MIN = 5, /* of drift in a turn */
     ONE_STEPS_MAX = 50,
-    CELLS = COMPARE_TIMED + 1,
     ATTEMPTS = 2
 };
 
@@ -34,8 +33,8 @@ typedef struct timing {
     comparing *w;
     int32_t batch;
     float *pictures;
-    cell cell[CELLS]; /* the first is drift's */
-    lw_latency *out;  /* theirs, in the same order */
+    cell cell[COMPARE_CELLS]; /* the first is drift's */
+    lw_latency *out;          /* theirs, in the same order */
     int n;
 } timing;
 
@@ -108,7 +107,7 @@ static void conclude_cell(const cell *c, const cell *drift, int32_t turns, lw_la
 
 static int time_cells(timing *t)
 {
-    lw_timed_sampler timed[CELLS];
+    lw_timed_sampler timed[COMPARE_CELLS];
     for (int i = 0; i < t->n; i++) {
         cell *c = &t->cell[i];
         c->n = 0;
@@ -173,9 +172,10 @@ static int time_batch(timing *t)
 {
     int bad = 0;
     LW_TRY(open_cell(t, t->w->drift, (lw_compare_setting){.evaluations = 1}));
-    for (int i = 0; i < t->w->n_timed; i++)
-        LW_TRY(open_cell(t, t->w->ddpm, t->w->timed[i]));
-    /* Drift runs about as long in a turn as DDPM does: a run too short to be interrupted would look
+    for (int k = 0; k < t->w->n_others; k++)
+        for (int i = 0; i < t->w->other[k].n_timed; i++)
+            LW_TRY(open_cell(t, t->w->other[k].source, t->w->other[k].timed[i]));
+    /* Drift runs about as long in a turn as the other does: a run too short to be interrupted would look
      * better on a busy machine than it is. */
     t->cell[0].times = LW_MIN(LW_MAX(lw_sampler_evaluations(t->cell[1].sampler), ONE_STEPS_MIN),
                               ONE_STEPS_MAX);
@@ -214,7 +214,15 @@ static int64_t cell_units(const comparing *w)
 
 int64_t lw_compare_latency_units(const comparing *w)
 {
-    return cell_units(w) * (int64_t)LW_COUNT(batches) * (1 + w->c->n_ddim_steps);
+    int cells = 1 + (w->c->ddpm ? w->c->n_ddim_steps : 0) + (w->c->flow ? w->c->n_flow_steps : 0);
+    return cell_units(w) * (int64_t)LW_COUNT(batches) * cells;
+}
+
+/* Drift's speed beside the usual setting of each, which is the first of its cells. */
+static void conclude_batch(comparing *w, const timing *t, size_t b)
+{
+    for (int k = 0, first = 1; k < w->n_others; first += w->other[k++].n_timed)
+        w->out->other[k].speedup[b] = t->out[first].times_drift;
 }
 
 int lw_compare_latency(comparing *w)
@@ -234,7 +242,7 @@ int lw_compare_latency(comparing *w)
         if (rc < 0)
             break;
         w->n_latencies += t->n;
-        w->out->speedup[b] = t->out[1].times_drift;
+        conclude_batch(w, t, b);
         w->done += cell_units(w) * t->n;
         lw_compare_progress(w, 0, "timing");
     }

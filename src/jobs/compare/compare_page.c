@@ -91,23 +91,35 @@ static int add_quality(const comparing *w, lw_html *page)
 
 /* ---- what it means ---------------------------------------------------------------------- */
 
+static void add_needs(const comparing *w, lw_str *out)
+{
+    bool low = w->drift->net->noise_size || w->drift->net->latent;
+    lw_str_addf(out, "Drift uses a second network, its frozen encoder%s; ",
+                low ? ", and low-dimensional noise" : "");
+    for (int i = 0; i < w->n_others; i++)
+        lw_str_addf(out, "%s%s", i ? " and " : "", w->other[i].name);
+    lw_str_addf(out, " %s %s.", w->n_others > 1 ? "need" : "needs", low ? "neither" : "none");
+}
+
 static void add_meaning(const comparing *w, lw_html *page)
 {
-    LW_CLEANUP(lw_str_clear) lw_str work = {0};
-    const char *items[6];
+    LW_CLEANUP(lw_str_clear) lw_str work = {0}, needs = {0}, general = {0};
+    const char *items[5 + LW_COMPARE_OTHERS];
     size_t n = 0;
-    lw_compare_work_text(&w->out->work, &work);
+    lw_compare_work_text(w->out->work, w->n_others, &work);
     lw_str_add(&work, " Drift's encoder was trained besides.");
-    items[n++] = w->out->headline.text;
+    for (int i = 0; i < w->n_others; i++)
+        items[n++] = w->out->other[i].headline.text;
     items[n++] = lw_str_c(&work);
-    items[n++] =
-        "It does **not** show that drifting is better or worse in general: one network, one "
-        "budget, one set of pictures. A DDPM goes on improving long after this.";
-    items[n++] =
-        w->drift->net->noise_size || w->drift->net->latent
-            ? "Drift uses a second network, its frozen encoder, and low-dimensional noise; "
-              "DDPM needs neither."
-            : "Drift uses a second network, its frozen encoder; DDPM needs none.";
+    lw_str_add(&general,
+               "It does **not** show that drifting is better or worse in general: one network, one "
+               "budget, one set of pictures.");
+    for (int i = 0; i < w->n_others; i++)
+        lw_str_addf(&general, "%s%s", i ? " and a " : " A ", w->other[i].name);
+    lw_str_addf(&general, " %s on improving long after this.", w->n_others > 1 ? "go" : "goes");
+    items[n++] = lw_str_c(&general);
+    add_needs(w, &needs);
+    items[n++] = lw_str_c(&needs);
     if (w->c->caveat)
         items[n++] = w->c->caveat;
     items[n++] = "All of it is one seed. Differences below a fifth in distance, or five points in "
@@ -134,7 +146,10 @@ static void add_settings(const comparing *w, lw_html *page)
     if (w->c->commands)
         lw_html_fold(page, "Commands that make all of it again", w->c->commands);
     add_config(page, "config.yaml of drift", w->c->drift);
-    add_config(page, "config.yaml of DDPM", w->c->ddpm);
+    for (int i = 0; i < w->n_others; i++) {
+        snprintf(text, sizeof text, "config.yaml of %s", w->other[i].name);
+        add_config(page, text, w->other[i].run);
+    }
     for (int i = 0; i < w->c->n_stages; i++) {
         snprintf(text, sizeof text, "config.yaml of %s", w->c->stages[i].name);
         add_config(page, text, w->c->stages[i].run);
@@ -149,12 +164,18 @@ int lw_compare_page(comparing *w)
 {
     LW_CLEANUP(lw_html_free) lw_html *page = NULL;
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    char subtitle[160];
-    snprintf(subtitle, sizeof subtitle,
-             "Pictures in one network evaluation, beside pictures in %d and in as few as will do "
-             "by the same U-Net.",
-             w->c->ddim_steps[0]);
-    LW_TRY(lw_html_new(w->c->title ? w->c->title : "Drifting beside DDPM", subtitle, &page));
+    LW_CLEANUP(lw_str_clear) lw_str title = {0}, subtitle = {0};
+    lw_str_add(&title, "Drifting beside ");
+    lw_str_add(&subtitle, "Pictures in one network evaluation, beside pictures in ");
+    for (int i = 0; i < w->n_others; i++) {
+        const compare_other *o = &w->other[i];
+        lw_str_addf(&title, "%s%s", i ? " and " : "", o->name);
+        lw_str_addf(&subtitle, "%s%d%s%s%s", i ? ", " : "", o->usual.evaluations,
+                    w->n_others > 1 ? " (" : "", w->n_others > 1 ? o->name : "",
+                    w->n_others > 1 ? ")" : "");
+    }
+    lw_str_add(&subtitle, " and in as few as will do by the same U-Net.");
+    LW_TRY(lw_html_new(w->c->title ? w->c->title : lw_str_c(&title), lw_str_c(&subtitle), &page));
     add_facts(w, page);
     lw_compare_top(w, page);
     LW_TRY(lw_compare_pictures_part(w, page));

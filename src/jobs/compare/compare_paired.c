@@ -37,6 +37,8 @@ int lw_compare_paired(comparing *w)
     lw_compare_progress(w, 0, "the same pictures in f32");
     LW_TRY(pair(w, w->drift, (lw_compare_setting){.evaluations = 1}, &w->drift_set,
                 &w->out->paired_drift));
-    return pair(w, w->ddpm, lw_compare_usual(w, w->c->ddim_steps[0]), &w->ddpm_set,
-                &w->out->paired_ddpm);
+    for (int i = 0; i < w->n_others; i++)
+        LW_TRY(pair(w, w->other[i].source, w->other[i].usual, &w->other[i].set,
+                    &w->out->other[i].paired));
+    return 0;
 }

@@ -8,9 +8,11 @@
 #include "report/report.h"
 
 enum {
-    COMPARE_ENTRIES = 64,
-    COMPARE_TIMED = LW_COMPARE_MAX_STEPS + 2, /* settings of DDPM: asked for, and the headline's */
-    COMPARE_LATENCIES = 3 * (COMPARE_TIMED + 1)
+    COMPARE_ENTRIES = 96,
+    COMPARE_TIMED = LW_COMPARE_MAX_STEPS +
+                    2, /* settings of another: asked for, and the headline's */
+    COMPARE_CELLS = LW_COMPARE_OTHERS * COMPARE_TIMED + 1, /* timed in turns, drift's first */
+    COMPARE_LATENCIES = 3 * COMPARE_CELLS
 };
 
 /* Pictures [n][side][side][3] and the classes asked for (NULL: none were). */
@@ -25,7 +27,8 @@ typedef enum compare_kind {
     COMPARE_DRIFT,
     COMPARE_GUIDED, /* drift at another strength of guidance, from the same noise */
     COMPARE_DDPM,
-    COMPARE_DRIFT_FEW, /* the first of drift's, as many as there are of DDPM's */
+    COMPARE_FLOW,
+    COMPARE_DRIFT_FEW, /* the first of drift's, as many as there are of the others' */
     COMPARE_REAL_FEW,
     COMPARE_UNTRAINED,
     COMPARE_CONTROL
@@ -38,14 +41,30 @@ typedef struct compare_entry {
     lw_score score;
     lw_bar_line bar[LW_BAR_COUNT];
     int failed;
-    compare_set first; /* DDPM, guided: as many pictures as a page shows */
+    compare_set first; /* others, guided: as many pictures as a page shows */
 } compare_entry;
+
+/* A generator of several evaluations beside drift; what was found of it is out->other and out->work
+ * of the same number. */
+typedef struct compare_other {
+    compare_kind kind;        /* of its rows */
+    const char *run;          /* SOURCE */
+    const char *name, *title; /* "flow", at a beginning "Flow" */
+    const char *key;          /* of files, keys, latency.csv */
+    lw_compare_setting usual; /* first scored: `set` is of it */
+    lw_source *source;
+    compare_set set;
+    lw_compare_setting timed[COMPARE_TIMED]; /* the usual one first */
+    int n_timed;
+} compare_other;
 
 typedef struct comparing {
     const lw_compare_config *c;
     const lw_observer *obs;
     lw_device *dev;
-    lw_source *drift, *ddpm;
+    lw_source *drift;
+    compare_other other[LW_COMPARE_OTHERS];
+    int n_others;
     lw_scorer *scorer;
     struct compare_verdict *verdict; /* NULL: no battery (compare_verdict.h) */
     json_t *drift_yaml;              /* config.yaml of the run; NULL: a bare model folder */
@@ -54,11 +73,9 @@ typedef struct comparing {
     bool encoder_of_drift; /* Frechet distances in the encoder drift was trained with */
     int64_t limit;
     int32_t side, classes;
-    compare_set real_set, drift_set, ddpm_set;
+    compare_set real_set, drift_set;
     compare_entry entry[COMPARE_ENTRIES];
     int n_entries;
-    lw_compare_setting timed[COMPARE_TIMED];
-    int n_timed;
     lw_latency latency[COMPARE_LATENCIES];
     int n_latencies;
     lw_new_dir dir; /* of the files, until they are all there */
@@ -73,13 +90,13 @@ void lw_compare_progress(const comparing *w, int64_t part_done, const char *note
 /* How a generator's pictures are made, in the precision asked for. */
 lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
                                    lw_compare_setting how, int64_t batch);
-/* compare_paired.c: the first pictures of both sets again in f32; fills out->paired_*. */
+/* compare_paired.c: the first pictures of all sets again in f32; fills what is called paired. */
 int lw_compare_paired(comparing *w);
 /* compare_work.c: fills out->work. */
 void lw_compare_work_of(comparing *w);
 const char *lw_compare_kept_value(char buf[64], const lw_compare_kept *k); /* "0.12 (real: 0.04)" */
 #define LW_LATENCY_REFUSED "not measured: the machine was busy"
-/* compare_latency.c: fills latency and out->speedup. */
+/* compare_latency.c: fills latency and speedups. */
 int lw_compare_latency(comparing *w);
 int64_t lw_compare_latency_units(const comparing *w); /* of its progress */
 /* NULL: not timed. */
@@ -94,11 +111,13 @@ int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, i
 /* compare_page.c */
 int lw_compare_page(comparing *w);
 
-/* DDPM's settings that the page shows beside drift, each once: at drift's quality, at its best, the
- * first of those timed. */
+/* The others' settings that the page shows beside drift, each once: at drift's quality, at its best,
+ * the usual one. */
+enum { COMPARE_SHOWN = 3 * LW_COMPARE_OTHERS };
 typedef struct lw_compare_shown {
-    const compare_entry *entry[3];
-    char as[3][64]; /* "DDPM at its best" */
+    const compare_entry *entry[COMPARE_SHOWN];
+    int other[COMPARE_SHOWN];   /* whose */
+    char as[COMPARE_SHOWN][64]; /* "DDPM at its best" */
     int n;
 } lw_compare_shown;
 lw_compare_shown lw_compare_show(const comparing *w);
@@ -117,19 +136,22 @@ int lw_compare_score_tables(const comparing *w, lw_html *page);
 void lw_compare_latency_part(const comparing *w, lw_html *page);
 void lw_compare_steps_part(const comparing *w, lw_html *page);
 
-/* compare_headline.c: out->headline from the scores; what it names is to be timed. */
+/* compare_headline.c: the headlines from the scores; what they name is to be timed. */
 void lw_compare_headline(comparing *w);
 /* Once all is timed: ratios, and the text. */
 void lw_compare_headline_say(comparing *w);
 
 /* The first of a kind. */
 const compare_entry *lw_compare_find(const comparing *w, compare_kind kind);
-const compare_entry *lw_compare_find_ddpm(const comparing *w, lw_compare_setting how);
+/* Its row of another. */
+const compare_entry *lw_compare_find_setting(const comparing *w, compare_kind kind,
+                                             lw_compare_setting how);
 bool lw_compare_same(lw_compare_setting a, lw_compare_setting b);
-const char *lw_compare_sampler_name(lw_compare_setting how); /* "DDIM", "ancestral", .. */
-/* The usual sampler of a DDPM, with so many evaluations. */
-lw_compare_setting lw_compare_usual(const comparing *w, int32_t evaluations);
-const char *lw_compare_sampler_mark(lw_compare_setting how);       /* ", ancestral"; DDIM: "" */
+const char *lw_compare_sampler_name(lw_compare_setting how); /* "DDIM", "ancestral", "Euler", .. */
+/* The usual sampler of another, with so many evaluations. */
+lw_compare_setting lw_compare_usual(const compare_other *o, int32_t evaluations);
+const char *lw_compare_sampler_mark(lw_compare_setting how); /* ", ancestral"; DDIM, Euler: "" */
+bool lw_compare_is_flow(lw_compare_setting how);             /* by its sampler; else a DDPM */
 const char *lw_compare_name(char buf[64], lw_compare_setting how); /* "DDPM, 50 evaluations" */
 /* Drift's or real pictures' score with n pictures. */
 const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare_kind few,

@@ -18,11 +18,13 @@ static int32_t grid_scale(const comparing *w)
 
 /* ---- side by side ----------------------------------------------------------------------- */
 
-enum { BESIDE = 5 + LW_COMPARE_MAX_ALPHAS }; /* real, drift, guided, DDPM as the page shows it */
+enum {
+    BESIDE = 2 + COMPARE_SHOWN + LW_COMPARE_MAX_ALPHAS
+}; /* real, drift, guided, others as shown */
 
 typedef struct beside {
     lw_image grid[BESIDE];
-    char title[BESIDE][96];
+    char title[BESIDE][96], caption[COMPARE_SHOWN][96];
     lw_figure figure[BESIDE];
     size_t n;
     char name[GRID_ROWS][16];
@@ -42,7 +44,18 @@ static int add_grid(const comparing *w, const compare_set *s, const char *captio
     return 0;
 }
 
-static int fill_beside(const comparing *w, const char *ddpm, beside *b)
+/* How the pictures of a setting were made. */
+static void caption_of(const compare_other *o, lw_compare_setting how, char buf[96])
+{
+    const char *net = o->kind == COMPARE_FLOW ? "the flow's network" : "the same U-Net";
+    if (how.sampler == LW_SAMPLER_ANCESTRAL)
+        snprintf(buf, 96, "%s, ancestral sampling", net);
+    else
+        snprintf(buf, 96, "%s, sampled by %s, %s", net, lw_compare_sampler_name(how),
+                 o->source->averaged ? "averaged weights (EMA)" : "last weights");
+}
+
+static int fill_beside(const comparing *w, beside *b)
 {
     const lw_compare_shown shown = lw_compare_show(w);
     b->rows = LW_MIN(w->classes, GRID_ROWS);
@@ -61,10 +74,8 @@ static int fill_beside(const comparing *w, const char *ddpm, beside *b)
         const compare_entry *e = shown.entry[i];
         snprintf(b->title[b->n], sizeof b->title[0], "%.60s, %d evaluation%s", shown.as[i],
                  e->how.evaluations, e->how.evaluations == 1 ? "" : "s");
-        LW_TRY(add_grid(
-            w, &e->first,
-            e->how.sampler == LW_SAMPLER_ANCESTRAL ? "the same U-Net, ancestral sampling" : ddpm,
-            b));
+        caption_of(&w->other[shown.other[i]], e->how, b->caption[i]);
+        LW_TRY(add_grid(w, &e->first, b->caption[i], b));
     }
     return 0;
 }
@@ -72,11 +83,7 @@ static int fill_beside(const comparing *w, const char *ddpm, beside *b)
 int lw_compare_pictures_part(const comparing *w, lw_html *page)
 {
     beside b = {.n = 0};
-    char ddpm[96];
-    snprintf(ddpm, sizeof ddpm, "the same U-Net, sampled by %s, %s",
-             lw_compare_sampler_name(lw_compare_usual(w, 1)),
-             w->ddpm->averaged ? "averaged weights (EMA)" : "last weights");
-    int rc = fill_beside(w, ddpm, &b);
+    int rc = fill_beside(w, &b);
     if (rc == 0) {
         lw_html_section(page, "Pictures");
         if (w->drift_set.classes)
@@ -153,51 +160,78 @@ static int draw_nearest(const comparing *w, const compare_set *s, lw_image *out)
     return lw_grid_f32(&g, x, 2 * PAIRS, w->side, w->side, out);
 }
 
+/* Drift's pictures and those of each other, with what they are called. */
+enum { MADE = 1 + LW_COMPARE_OTHERS };
+typedef struct made {
+    const compare_set *set[MADE];
+    const char *name[MADE];
+    lw_image picture[MADE];
+    char title[MADE][64], caption[MADE][64];
+    int n;
+} made;
+
+static made all_made(const comparing *w)
+{
+    made m = {.set = {&w->drift_set}, .name = {"Drift"}, .n = 1};
+    for (int i = 0; i < w->n_others; i++) {
+        m.set[m.n] = &w->other[i].set;
+        m.name[m.n++] = w->other[i].title;
+    }
+    return m;
+}
+
+static void made_clear(made *m)
+{
+    for (int i = 0; i < MADE; i++)
+        lw_image_clear(&m->picture[i]);
+}
+
 /* Nothing learnt by heart? To be looked at as well as measured. */
 static int add_nearest(const comparing *w, lw_html *page)
 {
-    LW_CLEANUP(lw_image_clear) lw_image drift = {0};
-    LW_CLEANUP(lw_image_clear) lw_image ddpm = {0};
-    static const char caption[] =
-        "left of each pair the sample, right the training picture nearest to it";
-    LW_TRY(draw_nearest(w, &w->drift_set, &drift));
-    LW_TRY(draw_nearest(w, &w->ddpm_set, &ddpm));
-    const lw_figure f[] = {
-        {.picture = &drift, .title = "Drift: nearest training pictures", .caption = caption},
-        {.picture = &ddpm, .title = "DDPM: nearest training pictures", .caption = caption}};
-    lw_html_pictures(page, f, LW_COUNT(f));
+    LW_CLEANUP(made_clear) made m = all_made(w);
+    lw_figure f[MADE];
+    for (int i = 0; i < m.n; i++) {
+        LW_TRY(draw_nearest(w, m.set[i], &m.picture[i]));
+        snprintf(m.title[i], sizeof m.title[i], "%s: nearest training pictures", m.name[i]);
+        f[i] = (lw_figure){
+            .picture = &m.picture[i],
+            .title = m.title[i],
+            .caption = "left of each pair the sample, right the training picture nearest to it"};
+    }
+    lw_html_pictures(page, f, (size_t)m.n);
     return 0;
 }
 
-/* What the judge refuses of a set, unless that is nothing. */
-static int add_refused(const comparing *w, const compare_set *s, const char *title, lw_image *im,
-                       char text[64], lw_figure *f, size_t *n)
+/* What the judge refuses of set i, unless that is nothing. */
+static int add_refused(const comparing *w, made *m, int i, lw_figure *f, size_t *n)
 {
     int64_t refused;
-    LW_TRY(draw_refused(w, s, im, &refused));
-    snprintf(text, 64, "the first of %lld of %lld", (long long)refused, (long long)s->n);
+    LW_TRY(draw_refused(w, m->set[i], &m->picture[i], &refused));
+    snprintf(m->title[i], sizeof m->title[i], "%s: refused by the judge", m->name[i]);
+    snprintf(m->caption[i], sizeof m->caption[i], "the first of %lld of %lld", (long long)refused,
+             (long long)m->set[i]->n);
     if (refused)
-        f[(*n)++] = (lw_figure){.picture = im, .title = title, .caption = text};
+        f[(*n)++] =
+            (lw_figure){.picture = &m->picture[i], .title = m->title[i], .caption = m->caption[i]};
     return 0;
 }
 
 int lw_compare_evidence_part(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_image_clear) lw_image controls = {0};
-    LW_CLEANUP(lw_image_clear) lw_image drift = {0};
-    LW_CLEANUP(lw_image_clear) lw_image ddpm = {0};
-    char text[2][64];
+    LW_CLEANUP(made_clear) made m = all_made(w);
+    bool asked = lw_scorer_has_judge(w->scorer);
     size_t k = 0;
-    lw_figure f[3];
+    lw_figure f[1 + MADE];
     LW_TRY(draw_controls(w, &controls));
     f[k++] = (lw_figure){&controls, "The controls",
                          "made from real pictures, scored like the generators', meant to fail",
                          control_names, LW_CONTROLS};
-    if (lw_scorer_has_judge(w->scorer) && w->drift_set.classes && w->ddpm_set.classes) {
-        LW_TRY(
-            add_refused(w, &w->drift_set, "Drift: refused by the judge", &drift, text[0], f, &k));
-        LW_TRY(add_refused(w, &w->ddpm_set, "DDPM: refused by the judge", &ddpm, text[1], f, &k));
-    }
+    for (int i = 0; i < m.n; i++)
+        asked = asked && m.set[i]->classes;
+    for (int i = 0; asked && i < m.n; i++)
+        LW_TRY(add_refused(w, &m, i, f, &k));
     lw_html_pictures(page, f, k);
     return add_nearest(w, page);
 }
@@ -206,17 +240,21 @@ int lw_compare_evidence_part(const comparing *w, lw_html *page)
 
 int lw_compare_films(const comparing *w, lw_html *page)
 {
-    LW_CLEANUP(lw_film_clear) lw_film drift = {0};
-    LW_CLEANUP(lw_film_clear) lw_film ddpm = {0};
-    lw_figure f[2];
+    lw_film film[MADE] = {0};
+    char title[MADE][64];
+    lw_figure f[MADE];
     size_t k = 0;
-    LW_TRY(lw_curves_film(w->c->drift, &drift));
-    LW_TRY(lw_curves_film(w->c->ddpm, &ddpm));
-    if (drift.rows)
-        f[k++] = lw_film_figure(&drift, "Drift while it learns", LW_FILM_CAPTION);
-    if (ddpm.rows)
-        f[k++] = lw_film_figure(&ddpm, "DDPM while it learns", LW_FILM_CAPTION);
-    if (k)
+    int rc = 0;
+    for (int i = 0; rc == 0 && i <= w->n_others; i++) {
+        rc = lw_curves_film(i ? w->other[i - 1].run : w->c->drift, &film[i]);
+        snprintf(title[i], sizeof title[i], "%s while it learns",
+                 i ? w->other[i - 1].title : "Drift");
+        if (rc == 0 && film[i].rows)
+            f[k++] = lw_film_figure(&film[i], title[i], LW_FILM_CAPTION);
+    }
+    if (rc == 0 && k)
         lw_html_pictures(page, f, k);
-    return 0;
+    for (int i = 0; i < MADE; i++)
+        lw_film_clear(&film[i]);
+    return rc;
 }

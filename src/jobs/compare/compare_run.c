@@ -17,7 +17,7 @@ void lw_compare_progress(const comparing *w, int64_t part_done, const char *note
     lw_observe_progress(w->obs, "compare", w->done + part_done, w->total, note);
 }
 
-/* ---- what DDPM is scored with ------------------------------------------------------------ */
+/* ---- what the others are scored with ------------------------------------------------------------ */
 
 typedef struct setting {
     lw_compare_setting how;
@@ -26,42 +26,53 @@ typedef struct setting {
 
 enum { SETTINGS_MAX = 1 + 2 * LW_COMPARE_MAX_STEPS };
 
-static void add_setting(const lw_compare_config *c, lw_compare_setting how, setting *out, int *n)
+static void add_setting(const lw_compare_config *c, const compare_other *o, lw_compare_setting how,
+                        setting *out, int *n)
 {
     int64_t pictures = c->n_ddpm ? c->n_ddpm : c->n_fid;
     for (int i = 0; i < *n; i++)
         if (lw_compare_same(out[i].how, how))
             return;
-    if (how.evaluations > c->ddim_steps[0] && c->n_slow)
+    if (how.evaluations > o->usual.evaluations && c->n_slow)
         pictures = LW_MIN(pictures, c->n_slow);
     out[(*n)++] = (setting){how, pictures};
 }
 
-/* The first of the timed ones, then all that are only scored. */
-static int settings_of(const comparing *w, setting out[SETTINGS_MAX])
+/* The usual one, then the others that are scored. */
+static int settings_of(const comparing *w, const compare_other *o, setting out[SETTINGS_MAX])
 {
     const lw_compare_config *c = w->c;
-    int n = 0;
-    add_setting(c, lw_compare_usual(w, c->ddim_steps[0]), out, &n);
-    for (int i = 0; i < c->n_score_steps; i++)
-        add_setting(c, lw_compare_usual(w, c->score_steps[i]), out, &n);
-    for (int i = 0; i < c->n_ancestral_steps; i++)
-        add_setting(c,
+    bool flow = o->kind == COMPARE_FLOW;
+    const int32_t *steps = flow ? c->flow_steps : c->score_steps;
+    int n = 0, n_steps = flow ? c->n_flow_steps : c->n_score_steps;
+    add_setting(c, o, o->usual, out, &n);
+    for (int i = 0; i < n_steps; i++)
+        add_setting(c, o, lw_compare_usual(o, steps[i]), out, &n);
+    for (int i = 0; !flow && i < c->n_ancestral_steps; i++)
+        add_setting(c, o,
                     (lw_compare_setting){.evaluations = c->ancestral_steps[i],
                                          .sampler = LW_SAMPLER_ANCESTRAL},
                     out, &n);
     return n;
 }
 
-/* What will be done, in the same units as it is counted. */
-static int64_t total_units(const comparing *w)
+static int64_t units_of(const comparing *w, const compare_other *o)
 {
     setting s[SETTINGS_MAX];
-    int n = settings_of(w, s);
+    int n = settings_of(w, o, s);
     int64_t units = 0;
     for (int i = 0; i < n; i++) /* a size of its own is scored of drift and of real pictures, too */
         units += s[i].n * (s[i].how.evaluations + SCORE_UNITS) +
                  (i == 0 || s[i].n != s[i - 1].n ? 2 * SCORE_UNITS * s[i].n : 0);
+    return units;
+}
+
+/* What will be done, in the same units as it is counted. */
+static int64_t total_units(const comparing *w)
+{
+    int64_t units = 0;
+    for (int i = 0; i < w->n_others; i++)
+        units += units_of(w, &w->other[i]);
     return units + (2 + 3 * SCORE_UNITS) * w->c->n_fid +
            w->c->n_alpha * (1 + SCORE_UNITS) * w->c->n_fid + (int64_t)LW_CONTROLS * CONTROL_UNITS +
            lw_compare_latency_units(w);
@@ -101,27 +112,50 @@ static bool on_stop_control(void *self)
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-static int check_pair(const comparing *w)
+/* Option and run are of the method they stand for. */
+static int check_method(const char *option, const lw_source *s, lw_method wanted)
 {
-    const lw_network *a = w->drift->net, *b = w->ddpm->net;
-    LW_TRY(lw_precision_check(w->c->precision, w->drift->quant, w->c->drift));
-    LW_TRY(lw_precision_check(w->c->precision, w->ddpm->quant, w->c->ddpm));
-    if (w->drift->method != LW_METHOD_DRIFT)
-        return lw_fail(LW_EUSAGE, "--drift %s: is a DDPM", w->c->drift);
-    if (w->ddpm->method != LW_METHOD_DDPM)
-        return lw_fail(LW_EUSAGE, "--ddpm %s: is a drifting generator", w->c->ddpm);
+    static const char *const is[] = {[LW_METHOD_DDPM] = "a DDPM",
+                                     [LW_METHOD_DRIFT] = "a drifting generator",
+                                     [LW_METHOD_FLOW] = "a rectified flow"};
+    return s->method == wanted ? 0
+                               : lw_fail(LW_EUSAGE, "--%s %s: is %s (--%s)", option, s->name,
+                                         is[s->method], lw_method_name(s->method));
+}
+
+static int check_side(const lw_source *a, const lw_source *b)
+{
+    int x = lw_picture_side(a->net), y = lw_picture_side(b->net);
+    return x == y ? 0
+                  : lw_fail(LW_ESHAPE,
+                            "%s makes pictures of %dx%d, %s of %dx%d: there is nothing to compare",
+                            a->name, x, x, b->name, y, y);
+}
+
+/* What any of them must be, whatever it stands beside; gray: it makes such pictures. */
+static int check_one(const comparing *w, const lw_source *s, bool *gray)
+{
+    LW_TRY(lw_precision_check(w->c->precision, s->quant, s->name));
+    LW_TRY(lw_channels_check(s->name, lw_picture_channels(s->net), 3));
+    *gray |= lw_picture_channels(s->net) == 1;
+    return check_side(w->drift, s);
+}
+
+static int check_all_of(const comparing *w)
+{
+    bool gray = false;
+    LW_TRY(check_method("drift", w->drift, LW_METHOD_DRIFT));
+    for (int i = 0; i < w->n_others; i++)
+        LW_TRY(check_method(w->other[i].key, w->other[i].source,
+                            w->other[i].kind == COMPARE_FLOW ? LW_METHOD_FLOW : LW_METHOD_DDPM));
     for (int i = 0; i < w->c->n_alpha; i++)
-        LW_TRY(lw_sampler_alpha_check(a, w->c->alpha[i]));
-    LW_TRY(lw_channels_check(w->c->drift, lw_picture_channels(a), 3));
-    LW_TRY(lw_channels_check(w->c->ddpm, lw_picture_channels(b), 3));
-    if (lw_picture_channels(a) == 1 || lw_picture_channels(b) == 1)
+        LW_TRY(lw_sampler_alpha_check(w->drift->net, w->c->alpha[i]));
+    LW_TRY(check_one(w, w->drift, &gray));
+    for (int i = 0; i < w->n_others; i++)
+        LW_TRY(check_one(w, w->other[i].source, &gray));
+    if (gray)
         lw_observe_say(w->obs, "gray pictures are compared as RGB: networks see the channel three "
                                "times");
-    const int32_t side[2] = {lw_picture_side(a), lw_picture_side(b)};
-    if (side[0] != side[1])
-        return lw_fail(
-            LW_ESHAPE, "%s makes pictures of %dx%d, %s of %dx%d: there is nothing to compare",
-            w->c->drift, (int)side[0], (int)side[0], w->c->ddpm, (int)side[1], (int)side[1]);
     return 0;
 }
 
@@ -170,8 +204,9 @@ static int open_all(comparing *w)
 {
     const lw_compare_config *c = w->c;
     LW_TRY(lw_source_open(c->drift, c->ema, &w->drift));
-    LW_TRY(lw_source_open(c->ddpm, c->ema, &w->ddpm));
-    LW_TRY(check_pair(w));
+    for (int i = 0; i < w->n_others; i++)
+        LW_TRY(lw_source_open(w->other[i].run, c->ema, &w->other[i].source));
+    LW_TRY(check_all_of(w));
     LW_TRY(choose_data(w));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &w->dev));
     lw_pool_watch(w->dev->pool, w->obs);
@@ -215,7 +250,7 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
     return (lw_sampler_opts){.method = from->method,
                              .diffusion = from->diffusion,
                              .kind = how.sampler,
-                             .steps = from->method == LW_METHOD_DDPM ? how.evaluations : 0,
+                             .steps = from->method == LW_METHOD_DRIFT ? 0 : how.evaluations,
                              .keep_eps = !w->c->use_clipped_model_output,
                              .alpha = how.alpha,
                              .batch = (int32_t)batch,
@@ -252,7 +287,7 @@ static int score(comparing *w, compare_kind kind, lw_compare_setting how, const 
     lw_compare_progress(w, 0, name);
     LW_TRY(lw_scorer_score(w->scorer, name, s->x, s->classes, n, &e->score));
     if (kind == COMPARE_DRIFT || kind == COMPARE_GUIDED || kind == COMPARE_DDPM ||
-        kind == COMPARE_UNTRAINED)
+        kind == COMPARE_FLOW || kind == COMPARE_UNTRAINED)
         LW_TRY(lw_compare_verdict_add(
             w, name, kind == COMPARE_UNTRAINED ? LW_VERDICT_CONTROL : LW_VERDICT_MADE, s->x,
             s->classes, n));
@@ -331,36 +366,47 @@ static int score_sized(comparing *w, int64_t n)
     return 0;
 }
 
-static int score_setting(comparing *w, const setting *p, compare_set *s)
+static int score_setting(comparing *w, const compare_other *o, const setting *p, compare_set *s)
 {
     char name[64], what[80];
     lw_compare_name(name, p->how);
     snprintf(what, sizeof what, "sampling %s", name);
     s->n = p->n;
-    LW_TRY(sample(w, w->ddpm, w->ddpm->net->store, p->how, what, s));
+    LW_TRY(sample(w, o->source, o->source->net->store, p->how, what, s));
     LW_TRY(score_sized(w, p->n));
-    LW_TRY(score(w, COMPARE_DDPM, p->how, name, s, p->n));
+    LW_TRY(score(w, o->kind, p->how, name, s, p->n));
     return keep_first(w, s, &w->entry[w->n_entries - 1].first);
 }
 
-static int score_ddpm(comparing *w)
+static int score_other(comparing *w, compare_other *o, lw_compare_other *out)
 {
     setting how[SETTINGS_MAX];
     compare_set s = {0};
-    int n = settings_of(w, how), rc;
-    LW_TRY(new_set(w, how[0].n, w->ddpm->net->classes, &w->ddpm_set));
-    LW_TRY(score_setting(w, &how[0], &w->ddpm_set));
-    w->out->ddpm = w->entry[w->n_entries - 1].score;
-    w->out->drift_few = *lw_compare_sized(w, COMPARE_DRIFT, COMPARE_DRIFT_FEW, how[0].n);
-    snprintf(w->out->distance, sizeof w->out->distance, "%s", lw_scorer_distance(w->scorer));
-    w->out->floor_ddpm = lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW,
-                                          LW_MIN(how[0].n, w->real_set.n))
-                             ->fd.value;
-    rc = new_set(w, how[0].n, w->ddpm->net->classes, &s);
+    int n = settings_of(w, o, how), rc;
+    LW_TRY(new_set(w, how[0].n, o->source->net->classes, &o->set));
+    LW_TRY(score_setting(w, o, &how[0], &o->set));
+    out->name = o->name;
+    out->evaluations = o->usual.evaluations;
+    out->score = w->entry[w->n_entries - 1].score;
+    rc = new_set(w, how[0].n, o->source->net->classes, &s);
     for (int i = 1; rc == 0 && i < n; i++)
-        rc = score_setting(w, &how[i], &s);
+        rc = score_setting(w, o, &how[i], &s);
     clear_set(&s);
     return rc;
+}
+
+/* Their sets have as many pictures each. */
+static int score_others(comparing *w)
+{
+    lw_compare_result *out = w->out;
+    for (int i = 0; i < w->n_others; i++)
+        LW_TRY(score_other(w, &w->other[i], &out->other[out->n_others++]));
+    int64_t n = w->other[0].set.n;
+    out->drift_few = *lw_compare_sized(w, COMPARE_DRIFT, COMPARE_DRIFT_FEW, n);
+    snprintf(out->distance, sizeof out->distance, "%s", lw_scorer_distance(w->scorer));
+    out->floor_few =
+        lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW, LW_MIN(n, w->real_set.n))->fd.value;
+    return 0;
 }
 
 /* A drifting generator with its first random weights. */
@@ -428,10 +474,11 @@ const compare_entry *lw_compare_find(const comparing *w, compare_kind kind)
     return NULL;
 }
 
-const compare_entry *lw_compare_find_ddpm(const comparing *w, lw_compare_setting how)
+const compare_entry *lw_compare_find_setting(const comparing *w, compare_kind kind,
+                                             lw_compare_setting how)
 {
     for (int i = 0; i < w->n_entries; i++)
-        if (w->entry[i].kind == COMPARE_DDPM && lw_compare_same(w->entry[i].how, how))
+        if (w->entry[i].kind == kind && lw_compare_same(w->entry[i].how, how))
             return &w->entry[i];
     return NULL;
 }
@@ -447,17 +494,18 @@ const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare
 
 /* ---- all of it -------------------------------------------------------------------------- */
 
-/* The rows that a verdict will have: drift, DDPM's settings, the untrained generator, those planted. */
+/* The rows that a verdict will have: drift, the others' settings, the untrained generator, those planted. */
 static int forecast(comparing *w)
 {
     setting how[SETTINGS_MAX];
     lw_verdict_set rows[LW_VERDICT_ROWS] = {0};
-    int n = settings_of(w, how), r = 0;
+    int r = 0;
     rows[r++].n = w->c->n_fid;
     for (int i = 0; i < w->c->n_alpha; i++)
         rows[r++].n = w->c->n_fid;
-    for (int i = 0; i < n; i++)
-        rows[r++].n = how[i].n;
+    for (int k = 0; k < w->n_others; k++)
+        for (int i = 0, n = settings_of(w, &w->other[k], how); i < n; i++)
+            rows[r++].n = how[i].n;
     rows[r++].n = w->c->n_fid;
     double planted;
     LW_TRY(lw_compare_planted_forecast(w, &planted));
@@ -478,7 +526,7 @@ static int run(comparing *w)
     LW_TRY(score_real(w));
     LW_TRY(score_drift(w));
     LW_TRY(score_alphas(w));
-    LW_TRY(score_ddpm(w));
+    LW_TRY(score_others(w));
     LW_TRY(score_untrained(w));
     LW_TRY(score_controls(w));
     check_all(w);
@@ -499,7 +547,11 @@ static int run(comparing *w)
 
 static int check_config(const lw_compare_config *c)
 {
-    if (c->n_ddim_steps < 1)
+    if (!c->ddpm && !c->flow)
+        return lw_fail(LW_EUSAGE, "beside what? give --ddpm RUN, --flow RUN or both");
+    if (c->flow && c->n_flow_steps < 1)
+        return lw_fail(LW_EUSAGE, "--flow-steps: name at least one number of evaluations");
+    if (c->ddpm && c->n_ddim_steps < 1)
         return lw_fail(LW_EUSAGE, "--ddim-steps: name at least one number of evaluations");
     if (c->n_fid < 50 || (c->n_ddpm && c->n_ddpm < 50))
         return lw_fail(LW_EUSAGE,
@@ -509,22 +561,53 @@ static int check_config(const lw_compare_config *c)
     return 0;
 }
 
+static void name_others(comparing *w)
+{
+    const lw_compare_config *c = w->c;
+    if (c->ddpm)
+        w->other[w->n_others++] = (compare_other){
+            .kind = COMPARE_DDPM,
+            .run = c->ddpm,
+            .name = "DDPM",
+            .title = "DDPM",
+            .key = "ddpm",
+            .usual = {.evaluations = c->ddim_steps[0],
+                      .sampler = c->solver ? LW_SAMPLER_DPM_SOLVER : LW_SAMPLER_AUTO}};
+    if (c->flow)
+        w->other[w->n_others++] = (compare_other){
+            .kind = COMPARE_FLOW,
+            .run = c->flow,
+            .name = "flow",
+            .title = "Flow",
+            .key = "flow",
+            .usual = {.evaluations = c->flow_steps[c->n_flow_steps - 1],
+                      .sampler = c->flow_sampler ? LW_SAMPLER_HEUN : LW_SAMPLER_EULER}};
+}
+
+static void close_others(comparing *w)
+{
+    for (int i = 0; i < w->n_others; i++) {
+        clear_set(&w->other[i].set);
+        lw_source_close(&w->other[i].source);
+    }
+}
+
 int lw_job_compare(const lw_compare_config *c, const lw_observer *obs, lw_compare_result *out)
 {
     lw_compare_result result = {0};
     comparing w = {.c = c, .obs = obs, .out = &result, .started = lw_now()};
     LW_TRY(check_config(c));
+    name_others(&w);
     int rc = run(&w);
     lw_new_dir_drop(&w.dir);
     clear_set(&w.real_set);
     clear_set(&w.drift_set);
-    clear_set(&w.ddpm_set);
     for (int i = 0; i < w.n_entries; i++)
         clear_set(&w.entry[i].first);
     lw_compare_verdict_close(&w);
     lw_scorer_free(&w.scorer);
     lw_source_close(&w.drift);
-    lw_source_close(&w.ddpm);
+    close_others(&w);
     lw_backend_close(&w.dev);
     lw_json_drop(&w.drift_yaml);
     lw_free(&w.own_encoder);

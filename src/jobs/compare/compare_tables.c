@@ -3,6 +3,7 @@
  * evaluations. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "jobs/compare/compare_parts.h"
@@ -116,7 +117,7 @@ static void tables_end(lw_html *page, pair_of_tables *t, const char *quality, co
     lw_table_clear(&t->variety);
 }
 
-/* Drift, DDPM as the page shows it, real pictures. */
+/* Drift, the others as the page shows them, real pictures. */
 static void result_tables(const comparing *w, const lw_compare_shown *shown, lw_html *page)
 {
     pair_of_tables t;
@@ -126,7 +127,8 @@ static void result_tables(const comparing *w, const lw_compare_shown *shown, lw_
         if (w->entry[i].kind == COMPARE_DRIFT || w->entry[i].kind == COMPARE_GUIDED)
             tables_row(w, &t, &w->entry[i], NULL);
     for (int i = 0; i < shown->n; i++) {
-        snprintf(name, sizeof name, "%s: %s", shown->as[i], shown->entry[i]->score.name + 6);
+        const char *own = strchr(shown->entry[i]->score.name, ','); /* "DDPM, 8 evaluations" */
+        snprintf(name, sizeof name, "%s: %s", shown->as[i], own ? own + 2 : "");
         tables_row(w, &t, shown->entry[i], name);
     }
     tables_row(w, &t, lw_compare_find(w, COMPARE_REAL), NULL);
@@ -160,7 +162,12 @@ static void other_tables(const comparing *w, const lw_compare_shown *shown, lw_h
         if (!seen)
             tables_row(w, &t, e, NULL);
     }
-    lw_html_fold_begin(page, "Every other setting of DDPM, smaller sets, an untrained generator");
+    LW_CLEANUP(lw_str_clear) lw_str fold = {0};
+    lw_str_add(&fold, "Every other setting of ");
+    for (int i = 0; i < w->n_others; i++)
+        lw_str_addf(&fold, "%s%s", i ? " and " : "", w->other[i].name);
+    lw_str_add(&fold, ", smaller sets, an untrained generator");
+    lw_html_fold_begin(page, lw_str_c(&fold));
     tables_end(page, &t, "Quality", NULL, "Variety and copying", NULL);
     lw_html_fold_end(page);
     tables_begin(w, &t);
@@ -220,28 +227,44 @@ static int count_accepted(const comparing *w, const compare_set *s, int64_t *acc
     return 0;
 }
 
-static int class_table(const comparing *w, lw_html *page)
+/* Counts of accepted pictures and of all, for each class: of set i 2 i k and (2 i + 1) k on. */
+static int fill_class_table(const comparing *w, const compare_set *const *sets, size_t n_sets,
+                            lw_table *t)
 {
-    enum { SETS = 3 };
-    LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    const compare_set *const sets[SETS] = {&w->drift_set, &w->ddpm_set, &w->real_set};
     size_t k = (size_t)w->classes;
-    LW_CLEANUP(lw_free) int64_t *count = lw_calloc(2 * SETS * k, sizeof *count);
-    char ddpm[48], name[16];
+    LW_CLEANUP(lw_free) int64_t *count = lw_calloc(2 * n_sets * k, sizeof *count);
+    char name[16];
     if (!count)
         return LW_ENOMEM;
-    for (size_t i = 0; i < SETS; i++)
+    for (size_t i = 0; i < n_sets; i++)
         LW_TRY(count_accepted(w, sets[i], count + 2 * i * k, count + (2 * i + 1) * k));
-    snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations", w->c->ddim_steps[0]);
-    const char *const columns[] = {"class", "drift", ddpm, "real", NULL};
-    lw_table_columns(&t, columns, 1);
     for (size_t c = 0; c < k; c++) {
-        lw_table_cell(&t, "%s", lw_source_class(w->drift, (int32_t)c, name));
-        for (size_t i = 0; i < SETS; i++) {
+        lw_table_cell(t, "%s", lw_source_class(w->drift, (int32_t)c, name));
+        for (size_t i = 0; i < n_sets; i++) {
             int64_t n = count[(2 * i + 1) * k + c];
-            lw_table_percent(&t, n ? (double)count[2 * i * k + c] / (double)n : (double)NAN, 0);
+            lw_table_percent(t, n ? (double)count[2 * i * k + c] / (double)n : (double)NAN, 0);
         }
     }
+    return 0;
+}
+
+static int class_table(const comparing *w, lw_html *page)
+{
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    const compare_set *sets[2 + LW_COMPARE_OTHERS] = {&w->drift_set};
+    size_t n = 1;
+    char name[64];
+    lw_table_column(&t, "class", LW_LEFT);
+    lw_table_column(&t, "drift", LW_RIGHT);
+    for (int i = 0; i < w->n_others; i++) {
+        sets[n++] = &w->other[i].set;
+        snprintf(name, sizeof name, "%s, %d evaluations", w->other[i].name,
+                 w->other[i].usual.evaluations);
+        lw_table_column(&t, name, LW_RIGHT);
+    }
+    sets[n++] = &w->real_set;
+    lw_table_column(&t, "real", LW_RIGHT);
+    LW_TRY(fill_class_table(w, sets, n, &t));
     lw_html_fold_begin(page, "Accepted by the judge, class by class");
     lw_html_table(page, &t, "Share of pictures of each class that the judge accepts", NULL);
     lw_html_fold_end(page);
@@ -251,8 +274,9 @@ static int class_table(const comparing *w, lw_html *page)
 int lw_compare_score_tables(const comparing *w, lw_html *page)
 {
     const lw_compare_shown shown = lw_compare_show(w);
-    bool by_class = lw_scorer_has_judge(w->scorer) && w->drift_set.classes && w->ddpm_set.classes &&
-                    w->real_set.classes;
+    bool by_class = lw_scorer_has_judge(w->scorer) && w->drift_set.classes && w->real_set.classes;
+    for (int i = 0; i < w->n_others; i++)
+        by_class = by_class && w->other[i].set.classes;
     result_tables(w, &shown, page);
     if (by_class)
         LW_TRY(class_table(w, page));
@@ -278,20 +302,20 @@ typedef struct curve {
     size_t n;
 } curve;
 
-/* DDPM's with one sampler, ascending. Distances of fewer pictures are moved by what that number
+/* Another's with one sampler, ascending. Distances of fewer pictures are moved by what that number
  * does to real ones. */
-static curve curve_of(const comparing *w, int32_t sampler, pick_fn *pick)
+static curve curve_of(const comparing *w, compare_kind kind, int32_t sampler, pick_fn *pick)
 {
     curve c = {.n = 0};
     for (int i = 0; i < w->n_entries; i++) {
         const compare_entry *e = &w->entry[i];
-        if (e->kind != COMPARE_DDPM || e->how.sampler != sampler)
+        if (e->kind != kind || e->how.sampler != sampler)
             continue;
         double y = pick(&e->score);
         if (pick == pick_fd)
-            y += w->out->floor_ddpm - lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW,
-                                                       LW_MIN(e->score.n, w->real_set.n))
-                                          ->fd.value;
+            y += w->out->floor_few - lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW,
+                                                      LW_MIN(e->score.n, w->real_set.n))
+                                         ->fd.value;
         size_t k = c.n++;
         for (; k > 0 && c.x[k - 1] > e->how.evaluations; k--) {
             c.x[k] = c.x[k - 1];
@@ -303,45 +327,67 @@ static curve curve_of(const comparing *w, int32_t sampler, pick_fn *pick)
     return c;
 }
 
-/* DDPM's curves and drift's one point. */
+/* One curve of the plot: another with one of its samplers. */
+typedef struct named_curve {
+    curve c;
+    char name[48];
+    int color;
+} named_curve;
+enum { CURVES = 2 * LW_COMPARE_OTHERS };
+
+static void add_curve(const comparing *w, const compare_other *o, lw_compare_setting how,
+                      pick_fn *pick, named_curve *out, int *n)
+{
+    named_curve *c = &out[*n];
+    c->c = curve_of(w, o->kind, how.sampler, pick);
+    snprintf(c->name, sizeof c->name, "%s, %s", o->name, lw_compare_sampler_name(how));
+    c->color = how.sampler == LW_SAMPLER_ANCESTRAL ? 4 : o->kind == COMPARE_FLOW ? 3 : 2;
+    *n += c->c.n > 0;
+}
+
+/* The others' curves and drift's one point. */
 static void steps_plot(const comparing *w, const char *title, const char *label, pick_fn *pick,
                        double floor, bool log_y, lw_str *svg)
 {
-    const lw_compare_setting usual = lw_compare_usual(w, 1);
-    const curve main = curve_of(w, usual.sampler, pick),
-                ancestral = curve_of(w, LW_SAMPLER_ANCESTRAL, pick);
-    double one = 1.0, drift = pick(&w->out->drift_few), edge[2] = {1.0, main.x[main.n - 1]},
+    named_curve c[CURVES + 1];
+    lw_series s[CURVES + 2];
+    int n = 0, k = 0;
+    double one = 1.0, drift = pick(&w->out->drift_few), edge[2] = {1.0, 1.0},
            level[2] = {floor, floor};
-    if (ancestral.n)
-        edge[1] = fmax(edge[1], ancestral.x[ancestral.n - 1]);
-    const lw_series s[] = {
-        {.name = w->c->solver ? "DDPM, DPM-Solver" : "DDPM, DDIM",
-         .x = main.x,
-         .y = main.y,
-         .n = main.n,
-         .dots = true,
-         .color = 2},
-        {.name = "drift", .x = &one, .y = &drift, .n = 1, .dots = true, .color = 1},
-        {.name = "real", .x = edge, .y = level, .n = 2, .dashed = true, .color = 7},
-        {.name = "DDPM, ancestral",
-         .x = ancestral.x,
-         .y = ancestral.y,
-         .n = ancestral.n,
-         .dots = true,
-         .color = 4}};
+    for (int i = 0; i < w->n_others; i++)
+        add_curve(w, &w->other[i], w->other[i].usual, pick, c, &n);
+    for (int i = 0; i < w->n_others; i++)
+        add_curve(w, &w->other[i], (lw_compare_setting){.sampler = LW_SAMPLER_ANCESTRAL}, pick, c,
+                  &n);
+    for (int i = 0; i < n; i++) {
+        const curve *of = &c[i].c;
+        edge[1] = fmax(edge[1], of->x[of->n - 1]);
+        s[k++] = (lw_series){.name = c[i].name,
+                             .x = of->x,
+                             .y = of->y,
+                             .n = of->n,
+                             .dots = true,
+                             .color = c[i].color};
+        if (i)
+            continue;
+        s[k++] =
+            (lw_series){.name = "drift", .x = &one, .y = &drift, .n = 1, .dots = true, .color = 1};
+        s[k++] =
+            (lw_series){.name = "real", .x = edge, .y = level, .n = 2, .dashed = true, .color = 7};
+    }
     const lw_plot p = {.title = title,
                        .x_label = "network evaluations per picture",
                        .y_label = label,
                        .log_x = true,
                        .log_y = log_y,
                        .from_zero = !log_y};
-    lw_plot_lines(&p, s, ancestral.n ? 4 : 3, svg);
+    lw_plot_lines(&p, s, (size_t)k, svg);
 }
 
 /* A curve that is better at fewer evaluations than at its end asks for a word. */
-static void note_rise(const comparing *w, int32_t sampler, lw_html *page)
+static void note_rise(const comparing *w, compare_kind kind, int32_t sampler, lw_html *page)
 {
-    const curve c = curve_of(w, sampler, pick_fd);
+    const curve c = curve_of(w, kind, sampler, pick_fd);
     size_t least = 0;
     char text[256];
     for (size_t i = 1; i < c.n; i++)
@@ -349,7 +395,7 @@ static void note_rise(const comparing *w, int32_t sampler, lw_html *page)
     if (!c.n || least + 1 == c.n)
         return;
     const lw_compare_setting how = {.evaluations = (int32_t)c.x[least], .sampler = sampler};
-    const lw_interval *at = &lw_compare_find_ddpm(w, how)->score.fd;
+    const lw_interval *at = &lw_compare_find_setting(w, kind, how)->score.fd;
     if (c.y[c.n - 1] - c.y[least] <= at->high - at->value)
         return;
     snprintf(text, sizeof text,
@@ -359,20 +405,40 @@ static void note_rise(const comparing *w, int32_t sampler, lw_html *page)
     lw_html_text(page, text);
 }
 
+/* What may be asked for in how many evaluations, and how. */
+static void explain_steps(const comparing *w, lw_html *page)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    for (int i = 0; i < w->n_others; i++)
+        lw_str_addf(&text, "%s a %s", i ? " or" : "",
+                    w->other[i].kind == COMPARE_FLOW ? "rectified flow" : "DDPM");
+    LW_CLEANUP(lw_str_clear) lw_str all = {0};
+    lw_str_addf(&all,
+                "A%s may be asked for its picture in fewer or more evaluations. This is the "
+                "same trained network, sampled with each number of them, and the drifting "
+                "generator at its one. ",
+                lw_str_c(&text) + 2);
+    if (w->c->ddpm)
+        lw_str_add(&all, "DDIM and DPM-Solver are the same for the same noise; ancestral sampling "
+                         "draws new noise at every evaluation.");
+    if (w->c->flow)
+        lw_str_addf(&all, "%sA flow is an equation, followed by steps of %s method.",
+                    w->c->ddpm ? " " : "", w->c->flow_sampler ? "Heun's" : "Euler's");
+    lw_html_text(page, lw_str_c(&all));
+}
+
 void lw_compare_steps_part(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_str_clear) lw_str fd = {0}, accepted = {0};
-    if (w->out->headline.points < 2)
+    int points = 0;
+    for (int i = 0; i < w->n_others; i++)
+        points = LW_MAX(points, w->out->other[i].headline.points);
+    if (points < 2)
         return;
     lw_html_section(page, "Quality against evaluations");
-    lw_html_text(page,
-                 "A DDPM may be asked for its picture in fewer or more evaluations. This is the "
-                 "same trained network, sampled with each number of them, and the drifting "
-                 "generator at its one. DDIM and DPM-Solver are the same for the same noise; "
-                 "ancestral sampling "
-                 "draws new noise at every evaluation.");
-    steps_plot(w, "Frechet distance, lower is better", "distance", pick_fd, w->out->floor_ddpm,
-               true, &fd);
+    explain_steps(w, page);
+    steps_plot(w, "Frechet distance, lower is better", "distance", pick_fd, w->out->floor_few, true,
+               &fd);
     const char *plots[2] = {lw_str_c(&fd), NULL};
     static const char *const captions[2] = {
         "points of fewer pictures are moved by what that number does to real ones", NULL};
@@ -383,8 +449,10 @@ void lw_compare_steps_part(const comparing *w, lw_html *page)
         plots[n_plots++] = lw_str_c(&accepted);
     }
     lw_html_plots(page, plots, w->c->n_slow ? captions : NULL, n_plots);
-    note_rise(w, lw_compare_usual(w, 1).sampler, page);
-    note_rise(w, LW_SAMPLER_ANCESTRAL, page);
+    for (int i = 0; i < w->n_others; i++) {
+        note_rise(w, w->other[i].kind, w->other[i].usual.sampler, page);
+        note_rise(w, w->other[i].kind, LW_SAMPLER_ANCESTRAL, page);
+    }
 }
 
 /* ---- latency ---------------------------------------------------------------------------- */
@@ -430,15 +498,21 @@ static void latency_bars(const comparing *w, lw_str *svg)
         bool drift = lw_str_eq(l->method, "drift");
         snprintf(group[n], sizeof group[n], "%d picture%s at a time", l->batch,
                  l->batch == 1 ? "" : "s");
-        snprintf(name[n], sizeof name[n], "%s, %d%s", drift ? "drift" : "DDPM", l->how.evaluations,
-                 lw_compare_sampler_mark(l->how));
+        bool flow = lw_compare_is_flow(l->how);
+        snprintf(name[n], sizeof name[n], "%s, %d%s",
+                 drift  ? "drift"
+                 : flow ? "flow"
+                        : "DDPM",
+                 l->how.evaluations, lw_compare_sampler_mark(l->how));
         snprintf(text[n], sizeof text[n], "%s%s", l->extrapolated ? "~ " : "",
                  lw_fmt_time(time, l->median / l->batch));
         bars[n] = (lw_bar){.group = group[n],
                            .name = name[n],
                            .value = 1e3 * l->median / l->batch,
                            .text = text[n],
-                           .color = drift ? 1 : 2};
+                           .color = drift  ? 1
+                                    : flow ? 3
+                                           : 2};
         n++;
     }
     const lw_plot p = {.title = "Time per picture",

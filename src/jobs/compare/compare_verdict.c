@@ -71,7 +71,8 @@ static int open_verdict(comparing *w, const char *specs, compare_verdict *v)
     double start = lw_now();
     LW_TRY(lw_battery_open(w->dev, w->c->conv, specs, w->side, &v->battery));
     LW_TRY(lw_battery_leave_out_run(v->battery, w->c->drift, "drift"));
-    LW_TRY(lw_battery_leave_out_run(v->battery, w->c->ddpm, "DDPM"));
+    for (int i = 0; i < w->n_others; i++)
+        LW_TRY(lw_battery_leave_out_run(v->battery, w->other[i].run, w->other[i].name));
     LW_TRY(lw_verdict_split(lw_scorer_heldout(w->scorer), w->c->n_fid, &v->real));
     LW_TRY(measure_unseen(w, v));
     v->spent = v->open_seconds = lw_now() - start;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Were both generators trained for as long, and what was kept of them? */
+/* Were the generators trained for as long, and what was kept of them? */
 #include <math.h>
 #include <stdio.h>
 
@@ -24,20 +24,27 @@ static lw_compare_kept kept_of(const lw_source *s)
     return k;
 }
 
+static lw_compare_work work_of(const lw_source *a, const compare_other *o)
+{
+    const lw_source *b = o->source;
+    lw_compare_work w = {.name = o->name,
+                         .drift = a->work,
+                         .other = b->work,
+                         .kept_drift = kept_of(a),
+                         .kept_other = kept_of(b),
+                         .in_turns = a->in_turns && b->in_turns,
+                         .wall_percent = percent_apart(a->work.wall, b->work.wall),
+                         .cpu_percent = percent_apart(a->work.cpu, b->work.cpu)};
+    w.known = !isnan(w.wall_percent) && !isnan(w.cpu_percent);
+    w.equal = w.known && w.wall_percent <= LW_EQUAL_WORK_PERCENT &&
+              w.cpu_percent <= LW_EQUAL_WORK_PERCENT;
+    return w;
+}
+
 void lw_compare_work_of(comparing *w)
 {
-    const lw_source *a = w->drift, *b = w->ddpm;
-    lw_compare_work *out = &w->out->work;
-    *out = (lw_compare_work){.drift = a->work,
-                             .ddpm = b->work,
-                             .kept_drift = kept_of(a),
-                             .kept_ddpm = kept_of(b),
-                             .in_turns = a->in_turns && b->in_turns,
-                             .wall_percent = percent_apart(a->work.wall, b->work.wall),
-                             .cpu_percent = percent_apart(a->work.cpu, b->work.cpu)};
-    out->known = !isnan(out->wall_percent) && !isnan(out->cpu_percent);
-    out->equal = out->known && out->wall_percent <= LW_EQUAL_WORK_PERCENT &&
-                 out->cpu_percent <= LW_EQUAL_WORK_PERCENT;
+    for (int i = 0; i < w->n_others; i++)
+        w->out->work[i] = work_of(w->drift, &w->other[i]);
 }
 
 static void kept_text(const lw_compare_kept *k, const char *name, lw_str *out)
@@ -67,10 +74,11 @@ static void times_text(const lw_compare_work *w, lw_str *out)
         return;
     }
     lw_str_addf(out,
-                "Training steps took drift %s and DDPM %s by the clock (%.1f %% apart), %s and %s "
+                "Training steps took drift %s and %s %s by the clock (%.1f %% apart), %s and %s "
                 "of processor time (%.1f %%); %s.",
-                lw_fmt_time(t[0], w->drift.wall), lw_fmt_time(t[1], w->ddpm.wall), w->wall_percent,
-                lw_fmt_time(t[2], w->drift.cpu), lw_fmt_time(t[3], w->ddpm.cpu), w->cpu_percent,
+                lw_fmt_time(t[0], w->drift.wall), w->name, lw_fmt_time(t[1], w->other.wall),
+                w->wall_percent, lw_fmt_time(t[2], w->drift.cpu), lw_fmt_time(t[3], w->other.cpu),
+                w->cpu_percent,
                 w->in_turns ? "the two took turns on the machine"
                             : "the two were trained one apart from the other");
     if (!w->equal)
@@ -78,12 +86,19 @@ static void times_text(const lw_compare_work *w, lw_str *out)
                     (double)LW_EQUAL_WORK_PERCENT);
 }
 
-void lw_compare_work_text(const lw_compare_work *w, lw_str *out)
+void lw_compare_work_text(const lw_compare_work *w, int n, lw_str *out)
 {
-    times_text(w, out);
-    kept_text(&w->kept_drift, "drift", out);
-    kept_text(&w->kept_ddpm, "DDPM", out);
-    if (w->kept_drift.metric[0] || w->kept_ddpm.metric[0])
+    bool kept = w[0].kept_drift.metric[0];
+    for (int i = 0; i < n; i++) {
+        lw_str_add(out, i ? " " : "");
+        times_text(&w[i], out);
+    }
+    kept_text(&w[0].kept_drift, "drift", out);
+    for (int i = 0; i < n; i++) {
+        kept_text(&w[i].kept_other, w[i].name, out);
+        kept |= w[i].kept_other.metric[0] != 0;
+    }
+    if (kept)
         lw_str_add(out, " Held-out distances are told on the half of the held-out pictures that "
                         "the checkpoint was not chosen by.");
 }
