@@ -151,6 +151,8 @@ enum {
     LW_DRIFT_AT_MOMENTS,
     LW_DRIFT_STATE = LW_DRIFT_AT_MOMENTS + LW_DRIFT_MAX_TAU * (LW_DRIFT_MAX_TAU + 1) / 2
 };
+/* Numbers of them: behind these, where each slot has a scale of its own, the sums of w d of each. */
+#define LW_DRIFT_STATE_OF(own_scale, slots) (LW_DRIFT_STATE + ((own_scale) ? (slots) : 0))
 
 /* Numbers the field reports for K temperatures: S, sigma, loss, lambda[K], mean V^2 [K]. */
 #define LW_DRIFT_STATS(k) (3 + 2 * (k))

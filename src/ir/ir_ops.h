@@ -412,7 +412,7 @@ enum {
 void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS]);
 
 /* inputs: gen [G*N,T,C], pos [G*Np,T,C], uncond [G*Nu,T,C]?, weight [G]?, with a door state
- * i64[LW_DRIFT_STATE] */
+ * i64[LW_DRIFT_STATE_OF(own_scale, slots)] */
 typedef struct lw_attr_drift {
     int32_t groups, n, np, nu, slots, c;
     int32_t n_tau;
@@ -422,6 +422,7 @@ typedef struct lw_attr_drift {
     int32_t products; /* lw_drift_products */
     int32_t door;     /* lw_drift_door: groups are some of `whole` ones */
     int32_t whole;
+    int32_t own_scale; /* 1: S of each slot, not one of the key */
 } lw_attr_drift;
 typedef struct lw_drift_out {
     lw_val loss;  /* [1] */

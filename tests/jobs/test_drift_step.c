@@ -51,6 +51,23 @@ static void test_chunks(void **state)
     }
 }
 
+/* A scale of each slot: another step than that of the key's, with the same bits in parts. */
+static void test_scales_of_slots(void **state)
+{
+    (void)state;
+    static const char own[] = STEP " --disable-shared-location-normalization --leaf-size 16 "
+                                   "--steps 2 --log-every 1";
+    lab_expect(0, "%s --threads 1 --output-dir slots_whole", own);
+    lab_expect(0, "%s --threads 3 --class-chunk 1 --output-dir slots_cut", own);
+    lab_same_checkpoint("slots_whole", "slots_cut");
+    lab_same_logs("slots_whole", "slots_cut");
+    lab_expect(0, STEP " --steps 1 --log-every 1 --output-dir slots_shared");
+    double shared = lab_metric("slots_shared", "raw_drift_0.2", -1),
+           apart = lab_metric("slots_whole", "raw_drift_0.2", -1);
+    if (!(fabs(shared - apart) > 1e-4 * shared))
+        fail_msg("scales of slots leave no trace: %.9g", apart);
+}
+
 static void test_leaves_of_a_chunk(void **state)
 {
     (void)state;
@@ -480,6 +497,7 @@ static void test_warmup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks),
+                                       cmocka_unit_test(test_scales_of_slots),
                                        cmocka_unit_test(test_leaves_of_a_chunk),
                                        cmocka_unit_test(test_features_made_in_the_step),
                                        cmocka_unit_test(test_large_group),

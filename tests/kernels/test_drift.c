@@ -178,11 +178,16 @@ static void regimes(check *t)
 {
     for (size_t i = 0; i < LW_COUNT(sizes); i++)
         for (int variant = 0; variant < 3; variant++)
-            for (int rows_only = 0; rows_only <= (variant == 0); rows_only++) {
+            for (int mode = 0; mode < 3; mode++) {
                 lw_drift_shape s = sizes[i];
                 s.variant = (lw_drift_variant)variant;
-                s.rows_only = rows_only;
+                s.rows_only = mode == 1;
+                s.own_scale = mode == 2;
+                if ((s.rows_only && variant != 0) || (s.own_scale && s.t == 1))
+                    continue;
                 drift_problem p = drift_random(t, s, i % 2 ? 3 : 0, 0.3, 0.6);
+                if (s.own_scale)
+                    drift_stretch(&p);
                 double tol = variant == LW_DRIFT_OFFICIAL ? 2e-5 : 1e-4;
                 drift_oracle(t, &p);
                 for (int r = 0; r < 5; r++) {
@@ -191,7 +196,10 @@ static void regimes(check *t)
                     p.f = check_out(t, p.nf, 1);
                     p.dx = check_out(t, p.nf, 1);
                     drift_run(t, &p, 0);
-                    expect_field(t, &p, tol, rows_only ? "rows only" : "regimes");
+                    expect_field(t, &p, tol,
+                                 mode == 0   ? "regimes"
+                                 : mode == 1 ? "rows only"
+                                             : "own scales");
                     for (ptrdiff_t e = 0; i % 2 && e < p.s.g * p.s.n * p.s.t; e++)
                         check_poisoned(t,
                                        p.f + e / p.s.t * p.s.f_row + e % p.s.t * p.s.f_slot + p.s.c,

@@ -154,6 +154,25 @@ static inline void drift_round_all(drift_problem *p)
         p->w_d[g] = (double)p->w[g];
 }
 
+static inline void drift_stretch_rows(double *x, int64_t rows, ptrdiff_t row, ptrdiff_t slot,
+                                      const lw_drift_shape *s)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (ptrdiff_t at = 0; at < s->t * s->c; at++)
+            x[i * row + at / s->c * slot + at % s->c] *= 1.0 + 2.0 * (double)(at / s->c);
+}
+
+/* Slot t times 1 + 2 t: slots whose scales differ. */
+static inline void drift_stretch(drift_problem *p)
+{
+    const lw_drift_shape *s = &p->s;
+    drift_stretch_rows(p->x_d, s->g * s->n, s->x_row, s->x_slot, s);
+    drift_stretch_rows(p->pos_d, s->g * s->np, s->pos_row, s->pos_slot, s);
+    drift_stretch_rows(p->unc_d, s->g * s->nu, s->unc_row, s->unc_slot, s);
+    drift_narrow(p);
+    drift_round_all(p);
+}
+
 static inline drift_problem drift_random(check *t, lw_drift_shape s, ptrdiff_t gap, double offset,
                                          double spread)
 {

@@ -41,8 +41,8 @@ static void run_part(check *t, const lw_drift_io *io, const lw_drift_shape *s)
 /* All doors, `chunk` groups at a time. */
 static void run_doors(check *t, const drift_problem *p, const drift_problem *to, ptrdiff_t chunk)
 {
-    double *state = check_doubles(t, LW_DRIFT_STATE);
-    memset(state, 0, LW_DRIFT_STATE * sizeof *state);
+    double *state = check_doubles(t, (int64_t)lw_drift_state(&p->s));
+    memset(state, 0, lw_drift_state(&p->s) * sizeof *state);
     for (int door = LW_DRIFT_SCALE; door <= LW_DRIFT_FIELD; door++)
         for (ptrdiff_t g0 = 0; g0 < p->s.g; g0 += chunk) {
             lw_drift_io io = part_of(p, to, g0, state);
@@ -90,7 +90,10 @@ static void parts(check *t)
         for (int variant = 0; variant < 3; variant++) {
             lw_drift_shape s = sizes[i];
             s.variant = (lw_drift_variant)variant;
+            s.own_scale = variant != LW_DRIFT_PLAIN && i % 2 == 0;
             drift_problem p = drift_random(t, s, 0, 0.3, 0.6);
+            if (s.own_scale)
+                drift_stretch(&p);
             if (i < 3 || variant == 0)
                 expect_same(t, &p);
             check_next(t);
@@ -106,6 +109,12 @@ static void large_groups(check *t)
         s.regime = LW_DRIFT_SWEEP;
         s.keep = keep;
         drift_problem p = drift_random(t, s, 0, 0.3, 0.6);
+        expect_same(t, &p);
+        s.t = 2;
+        s.n = 70;
+        s.own_scale = 1;
+        p = drift_random(t, s, 0, 0.3, 0.6);
+        drift_stretch(&p);
         expect_same(t, &p);
         check_next(t);
     }

@@ -174,6 +174,59 @@ static void gradient(check *t)
         drift_expect(t, (double)q.dx[i], 2.5 * (double)dx[i], 1e-6, "dX alone");
 }
 
+/* Slot u of a, alone. */
+static drift_problem one_slot(check *t, const drift_problem *a, ptrdiff_t u)
+{
+    lw_drift_shape s = a->s;
+    ptrdiff_t c = s.c, slots = s.t;
+    s.t = 1;
+    drift_problem b = drift_new(t, s, 0);
+    for (int64_t i = 0; i < b.nx; i++)
+        b.x_d[i] = a->x_d[(i / c * slots + u) * c + i % c];
+    for (int64_t i = 0; i < b.npos; i++)
+        b.pos_d[i] = a->pos_d[(i / c * slots + u) * c + i % c];
+    for (int64_t i = 0; i < b.nunc; i++)
+        b.unc_d[i] = a->unc_d[(i / c * slots + u) * c + i % c];
+    memcpy(b.w_d, a->w_d, (size_t)s.g * sizeof *b.w_d);
+    run_both(t, &b);
+    return b;
+}
+
+/* Slots with scales of their own: V is that of each slot alone, m and with it lambda the mean over
+ * slots, S too; dX is the slope by the slot's own sigma. Of the oracle and of the kernel. */
+static void own_scales(check *t)
+{
+    lw_drift_shape s = {
+        .g = 2, .n = 5, .np = 6, .nu = 3, .t = 4, .c = 10, .k = 1, .tau = {0.1}, .own_scale = 1};
+    drift_problem a = drift_random(t, s, 0, 0, 0.6), shared;
+    double scale = 0, moment = 0, count = (double)(s.g * s.n * s.t * s.c);
+    drift_stretch(&a);
+    run_both(t, &a);
+    for (ptrdiff_t u = 0; u < s.t; u++) {
+        drift_problem b = one_slot(t, &a, u);
+        scale += b.stats_d[0] / (double)s.t;
+        moment += b.stats_d[4] / (double)s.t;
+        for (int64_t i = 0; i < b.nf; i++) {
+            int64_t at = (i / s.c * s.t + u) * s.c + i % s.c;
+            double v = b.f_d[i] * b.stats_d[3];
+            drift_expect(t, a.f_d[at] * a.stats_d[3], v, 1e-10, "V of a slot");
+            drift_expect(t, (double)a.f[at] * (double)a.stats[3], v, 2e-5, "V of a slot");
+            double slope = -2 * a.f_d[at] / (count * b.stats_d[1]);
+            drift_expect(t, a.dx_d[at], slope, 1e-12, "dX of a slot");
+            drift_expect(t, (double)a.dx[at] * count, slope * count, 2e-4, "dX of a slot");
+        }
+    }
+    drift_expect(t, a.stats_d[0], scale, 1e-12, "S");
+    drift_expect(t, a.stats_d[4], moment, 1e-12, "m");
+    drift_expect(t, (double)a.stats[0], scale, 1e-5, "S");
+    shared = a; /* negative control */
+    shared.s.own_scale = 0;
+    shared.f_d = check_doubles(t, a.nf);
+    drift_oracle(t, &shared);
+    if (fabs(shared.f_d[0] - a.f_d[0]) < 1e-3)
+        fail_msg("scales of slots leave no trace");
+}
+
 /* Memory of large groups grows with N + M, not with N x M. */
 static void memory(check *t)
 {
@@ -198,7 +251,8 @@ int main(int argc, char **argv)
 {
     static const check_case cases[] = {
         {"invariance", invariance}, {"permutation", permutation}, {"antisymmetry", antisymmetry},
-        {"slots", slots},           {"gradient", gradient},       {"memory", memory},
+        {"slots", slots},           {"gradient", gradient},       {"own_scales", own_scales},
+        {"memory", memory},
     };
     return check_main(argc, argv, "drift_laws", cases, LW_COUNT(cases));
 }

@@ -103,7 +103,8 @@ static void report_task(const lw_task *t)
     if (t->out[2])
         memcpy(t->out[2], stats, sizeof(float) * (size_t)LW_DRIFT_STATS(a->s.k));
     if (a->s.door && t->out[3])
-        memcpy(t->out[3], (const char *)t->work + a->state_at, sizeof(double) * LW_DRIFT_STATE);
+        memcpy(t->out[3], (const char *)t->work + a->state_at,
+               lw_drift_state(&a->s) * sizeof(double));
 }
 
 /* Where ranks join; the reference computes all in one task of its last phase. */
@@ -142,6 +143,7 @@ int lw_cpu_lower_drift_field(cpu_lower *c)
                             .c = at->c,
                             .k = at->n_tau,
                             .rows_only = !at->normalize_over_x,
+                            .own_scale = at->own_scale,
                             .variant = (lw_drift_variant)at->variant,
                             .bf16 = at->products == LW_DRIFT_BF16};
     for (int i = 0; i < at->n_tau; i++)
@@ -153,7 +155,7 @@ int lw_cpu_lower_drift_field(cpu_lower *c)
     c->out->work_bytes = a->stats_at + sizeof(float) * (size_t)LW_DRIFT_STATS(at->n_tau);
     a->state_at = LW_ROUND_UP(c->out->work_bytes, 64);
     if (at->door)
-        c->out->work_bytes = a->state_at + sizeof(double) * LW_DRIFT_STATE;
+        c->out->work_bytes = a->state_at + lw_drift_state(&a->s) * sizeof(double);
     c->out->scratch_bytes = lw_drift_scratch(&a->s);
     for (int i = 0; i < lw_drift_phases(&a->s); i++)
         lw_cpu_phase(c, drift_task, lw_drift_tasks(&a->s, i));

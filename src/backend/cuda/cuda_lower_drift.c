@@ -64,6 +64,8 @@ int lw_cuda_lower_drift_field(cuda_lower *c)
         return lw_cuda_lacks(c, " of more than 65,535 groups and temperatures");
     if (at->door)
         return lw_cuda_lacks(c, " of some of the groups");
+    if (at->own_scale)
+        return lw_cuda_lacks(c, " with a scale of each slot");
     if (at->products == LW_DRIFT_BF16)
         return lw_cuda_lacks(c, " with products of bf16");
     drift_step *s = lw_cuda_arg(c, sizeof *s, drift_task);

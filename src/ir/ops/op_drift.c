@@ -90,7 +90,7 @@ static int infer_drift(const lw_graph *g, const lw_node *n, lw_infer *out)
     for (int i = 0; i < a->n_tau; i++)
         if (!(a->tau[i] > 0.0f))
             return lw_op_fail(g, n, "temperatures must be positive");
-    lw_type state = lw_type_of(LW_I64, 1, LW_DRIFT_STATE);
+    lw_type state = lw_type_of(LW_I64, 1, LW_DRIFT_STATE_OF(a->own_scale, a->slots));
     if (a->door && (a->whole < a->groups || !has_in(n, 4) || !lw_type_eq(in_type(g, n, 4), state)))
         return lw_op_fail(g, n, "some of all groups need the sums over those before them");
     *out = (lw_infer){a->door ? 4 : 3,
@@ -130,6 +130,8 @@ static void print_drift(lw_str *s, const lw_node *n)
         lw_str_addf(s, " %g", (double)a->tau[i]);
     if (!a->normalize_over_x)
         lw_str_add(s, ", rows only");
+    if (a->own_scale)
+        lw_str_add(s, ", S of each slot");
     if (a->products == LW_DRIFT_BF16)
         lw_str_add(s, ", bf16 products");
 }

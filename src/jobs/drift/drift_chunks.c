@@ -51,8 +51,8 @@ static int give(drift_run *r, lw_exec *e, bool doors, int32_t first)
         LW_TRY(lw_exec_bind(e, lw_drift_name(name, "gen", key),
                             r->kept.gen[k] + lw_drift_kept_at(r, k, (int64_t)first * r->n)));
         if (doors)
-            memcpy(lw_exec_write(e, lw_drift_name(name, "state", key)), r->state[k],
-                   sizeof r->state[k]);
+            memcpy(lw_exec_write(e, lw_drift_name(name, "state", key)), r->kept.state[k],
+                   lw_drift_state_bytes(r, k));
     }
     return lw_drift_feed_real(r, e, first, r->cut.groups);
 }
@@ -64,8 +64,8 @@ static void take(drift_run *r, const lw_exec *exec, bool last, int32_t first)
     for (int k = 0; k < r->keys.n; k++) {
         const lw_feature_key *key = &r->keys.key[k];
         if (!last) {
-            memcpy(r->state[k], lw_exec_read(e, lw_drift_name(name, "sums", key)),
-                   sizeof r->state[k]);
+            memcpy(r->kept.state[k], lw_exec_read(e, lw_drift_name(name, "sums", key)),
+                   lw_drift_state_bytes(r, k));
             continue;
         }
         memcpy(r->stats[k], lw_exec_read(e, lw_drift_name(name, "stats", key)),
@@ -80,7 +80,8 @@ static int take_field(drift_run *r, int64_t step)
 {
     const lw_tick tick = {(uint64_t)r->c.train.seed, (uint32_t)step};
     int doors = r->cut.groups < r->draws.groups ? LW_DRIFT_DOORS : 1;
-    memset(r->state, 0, sizeof r->state);
+    for (int k = 0; k < r->keys.n; k++)
+        memset(r->kept.state[k], 0, lw_drift_state_bytes(r, k));
     for (int d = 0; d < doors; d++)
         for (int32_t first = 0; first < r->draws.groups; first += r->cut.groups) {
             LW_TRY(give(r, r->field[d].exec, doors > 1, first));

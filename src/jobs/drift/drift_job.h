@@ -41,6 +41,7 @@ typedef struct lw_drift_config {
     float temperatures[8];
     int32_t n_temperatures;
     bool normalize_over_x;
+    bool own_scale;          /* S of each slot of a key, not of the key */
     int32_t variant;         /* lw_drift_variant */
     int32_t field_precision; /* lw_drift_products */
     int32_t groups, negatives_per_group, positives_per_group, unconditional_per_group;

@@ -27,6 +27,9 @@ static size_t lay_out(const drift_run *r, char *base, lw_drift_kept *out)
         if (base)
             out->gen[k] = (float *)(void *)(base + at);
         at += key_bytes(r, k, lw_drift_pictures(r), LW_F32);
+        if (base)
+            out->state[k] = (int64_t *)(void *)(base + at);
+        at += LW_ROUND_UP(lw_drift_state_bytes(r, k), ALIGN);
         if (!real)
             continue;
         if (base)

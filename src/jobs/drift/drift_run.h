@@ -30,6 +30,7 @@ typedef struct lw_drift_cut {
 typedef struct lw_drift_kept {
     float *gen[LW_MAX_FEATURE_KEYS];                           /* then dloss/dgen */
     void *pos[LW_MAX_FEATURE_KEYS], *unc[LW_MAX_FEATURE_KEYS]; /* or NULL: fetched when wanted */
+    int64_t *state[LW_MAX_FEATURE_KEYS]; /* sums between doors (lw_drift_door), as doubles */
     void *memory;
     lw_map map; /* one of both */
     size_t bytes;
@@ -70,7 +71,6 @@ typedef struct drift_run {
     lw_drift_cut cut;
     lw_drift_phase field[LW_DRIFT_DOORS]; /* with all groups at a time only the first */
     lw_drift_kept kept;
-    int64_t state[LW_MAX_FEATURE_KEYS][LW_DRIFT_STATE]; /* doubles; of the step at hand */
     float stats[LW_MAX_FEATURE_KEYS][LW_DRIFT_STATS(LW_DRIFT_MAX_TAU)];
     float loss;
 } drift_run;
@@ -154,6 +154,11 @@ int lw_drift_kept_room(const drift_run *r);
 int lw_drift_kept_open(drift_run *r);
 void lw_drift_kept_close(drift_run *r);
 /* Floats before picture i of key k. */
+/* Bytes of a key's sums. */
+static inline size_t lw_drift_state_bytes(const drift_run *r, int k)
+{
+    return sizeof(int64_t) * (size_t)LW_DRIFT_STATE_OF(r->c.own_scale, r->keys.key[k].slots);
+}
 static inline size_t lw_drift_kept_at(const drift_run *r, int k, int64_t i)
 {
     return (size_t)i * (size_t)r->keys.key[k].slots * (size_t)r->keys.key[k].c;

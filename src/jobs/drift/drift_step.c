@@ -31,6 +31,7 @@ static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k, lw_dr
                        .c = k->c,
                        .n_tau = c->n_temperatures,
                        .normalize_over_x = c->normalize_over_x,
+                       .own_scale = c->own_scale,
                        .variant = c->variant,
                        .door = (int32_t)door,
                        .whole = door ? r->draws.groups : 0,
@@ -71,7 +72,7 @@ static lw_drift_out build_field(const drift_run *r, lw_graph *g, int k, lw_val g
         unc = input_real_features(r, g, "unc", key, r->groups * r->nu);
     if (door)
         state = lw_input(g, lw_drift_name(name, "state", key),
-                         lw_type_of(LW_I64, 1, LW_DRIFT_STATE));
+                         lw_type_of(LW_I64, 1, LW_DRIFT_STATE_OF(a.own_scale, a.slots)));
     lw_drift_out o = lw_drift_through(g, gen, real, unc, weight, state, &a);
     bool last = door == LW_DRIFT_WHOLE || door == LW_DRIFT_FIELD;
     lw_graph_output_add(g, lw_drift_name(name, last ? "stats" : "sums", key),

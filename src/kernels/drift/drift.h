@@ -6,7 +6,8 @@
  * Generated x [G,N,T,C], positives [G,Np,T,C] and unconditional negatives [G,Nu,T,C] with weight
  * w_u [G], in place. A group is one (g, t) pair: its rows are the N generated vectors of class g at
  * slot t, its targets the M = N + Nu + Np vectors gen | uncond | pos at the same slot. The scale S
- * and lambda are shared by all groups of the key.
+ * and lambda are shared by all groups of the key; with own_scale each slot has its own S, over the
+ * classes, and lambda is shared.
  *
  *   d_ij  = sqrt(max(|x_i - t_j|^2, 1e-8))
  *   S     = sum w_j d_ij / (N sum w_j)         sigma = max(S / sqrt C, 1e-3)
@@ -19,6 +20,8 @@
  * Variants: PLAIN takes raw distances (mask 1e6), no floor, and S, sigma, lambda as 1.
  * TAU_TIMES_DIM takes tau sqrt(C) for tau, no floor (1e-30 in the root), mask 1e6, and V and dX in
  * raw features (sigma as 1).
+ *
+ * With own_scale the S that is reported is the mean of those of the slots, and so is sigma.
  *
  * The loss is flat by construction (1 with one tau, at most K^2): it shows no progress; m and S do.
  *
@@ -76,6 +79,7 @@ typedef struct lw_drift_shape {
     int k;                       /* temperatures, 1 .. LW_DRIFT_MAX_TAU */
     double tau[LW_DRIFT_MAX_TAU];
     int rows_only; /* 1: A = softmax over j only, no floor (normalize_over_x off) */
+    int own_scale; /* 1: S of each slot */
     lw_drift_variant variant;
     lw_drift_regime regime; /* LW_DRIFT_AUTO but in tests */
     int keep;               /* distances kept, 0: by size; for tests 1: all, -1: none, 2: of the
@@ -86,13 +90,19 @@ typedef struct lw_drift_shape {
     int add_dx;             /* 1: dX is added to */
 } lw_drift_shape;
 
+/* Numbers of before and after. */
+static inline size_t lw_drift_state(const lw_drift_shape *s)
+{
+    return (size_t)LW_DRIFT_STATE_OF(s->own_scale, s->t);
+}
+
 /* Sample i of group g starts at (g * rows + i) * row + slot * t. Outputs F and dX may be NULL.
  * Distances must be below 1e17: where a vector is 5e16 from its group's centre or not a number, all
  * results are NaN (but the reference's, which computes in double). Affinities below e^-87 count as
  * 0. V is kept in f32 at any size of features and weights, the statistics m and loss are written as
  * f32.
  * stats: S, sigma, loss, lambda[K], m[K] (LW_DRIFT_STATS(k) numbers), written without a door and at
- * the last one. before, after [LW_DRIFT_STATE]: with a door; may be the same. */
+ * the last one. before, after [lw_drift_state]: with a door; may be the same. */
 #define LW_DRIFT_IO(real)                \
     {                                    \
         real *f, *dx, *stats;            \

@@ -160,6 +160,7 @@ void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_
     map->probes = take(&at, ahead * groups * LW_DRIFT_PROBES * 2 * sizeof(double));
     map->guess = take(&at, ahead * sizeof(double));
     map->v_unit = take(&at, sizeof(double));
+    map->scale = take(&at, s->own_scale ? (size_t)s->t * sizeof(double) : 0);
     map->stats = take(&at, (size_t)LW_DRIFT_STATS(LW_DRIFT_MAX_TAU) * sizeof(double));
     map->bytes = at;
 }
@@ -302,10 +303,19 @@ double lw_drift_rows(const lw_drift_shape *s)
     return (double)whole_of(s) * (double)s->t * (double)s->n;
 }
 
+/* Sum of the weights of all pairs of so many slots. */
+static double weight_of(const lw_drift_shape *s, const double *state, ptrdiff_t slots)
+{
+    return (double)s->n * (double)slots *
+           ((double)whole_of(s) * (double)(s->n + s->np) + (double)s->nu * state[LW_DRIFT_AT_W]);
+}
+
 double lw_drift_scale_of(const lw_drift_shape *s, const double *state)
 {
-    double weight =
-        (double)s->n * (double)s->t *
-        ((double)whole_of(s) * (double)(s->n + s->np) + (double)s->nu * state[LW_DRIFT_AT_W]);
-    return state[LW_DRIFT_AT_D] / weight;
+    return state[LW_DRIFT_AT_D] / weight_of(s, state, s->t);
+}
+
+double lw_drift_slot_scale_of(const lw_drift_shape *s, const double *state, double sum)
+{
+    return sum / weight_of(s, state, 1);
 }

@@ -81,6 +81,7 @@ typedef struct lw_drift_map {
     size_t probes; /* ahead: double [groups][PROBES][2] */
     size_t guess;  /* ahead: double */
     size_t v_unit; /* double, after *_SCALE: unit of v, see reduce_scale */
+    size_t scale;  /* own_scale: double [T], S of each slot after *_SCALE */
     size_t stats;  /* double: S after *_SCALE, all of stats after *_LAMBDA */
     size_t bytes;
 } lw_drift_map;
@@ -140,8 +141,9 @@ void lw_drift_rule_of(lw_drift_rule *r, const lw_drift_shape *s, double scale);
 /* m, lambda and loss from S and the sums over all rows and channels of V_a V_b, a <= b, row by row;
  * fills stats[]. */
 void lw_drift_finish(double *stats, const lw_drift_shape *s, double scale, const double *moments);
-/* S from the sums over all groups. */
+/* S from the sums over all groups, and that of one slot from its own sum of w d. */
 double lw_drift_scale_of(const lw_drift_shape *s, const double *state);
+double lw_drift_slot_scale_of(const lw_drift_shape *s, const double *state, double sum);
 /* Rows of all groups of the key, N G T. */
 double lw_drift_rows(const lw_drift_shape *s);
 

@@ -12,6 +12,7 @@ typedef struct drift_ref_work {
     double *d, *l;       /* [M] */
     double *lr;          /* [K][N] */
     double *cmax, *csum; /* [K][M] */
+    double *state;       /* [lw_drift_state] */
     double stats[LW_DRIFT_STATS(LW_DRIFT_MAX_TAU)];
     lw_drift_rule rule;
 } drift_ref_work;
@@ -24,13 +25,23 @@ static void drift_ref_work_of(drift_ref_work *w, const lw_drift_shape *s, void *
     w->lr = w->l + m;
     w->cmax = w->lr + s->k * s->n;
     w->csum = w->cmax + s->k * m;
-    w->v = w->csum + s->k * m;
+    w->state = w->csum + s->k * m;
+    w->v = w->state + lw_drift_state(s);
+}
+
+/* What holds for a group at slot t, S being known. */
+static void drift_ref_rule(drift_ref_work *w, const lw_drift_shape *s, ptrdiff_t t)
+{
+    lw_drift_rule_of(&w->rule, s,
+                     s->own_scale
+                         ? lw_drift_slot_scale_of(s, w->state, w->state[LW_DRIFT_STATE + t])
+                         : lw_drift_scale_of(s, w->state));
 }
 
 static size_t ref_work(const lw_drift_shape *s, size_t real)
 {
     ptrdiff_t m = s->n + s->nu + s->np;
-    return sizeof(double) * (size_t)(2 * m + s->k * (s->n + 2 * m)) +
+    return sizeof(double) * (size_t)(2 * m + s->k * (s->n + 2 * m) + (ptrdiff_t)lw_drift_state(s)) +
            real * (size_t)(s->k * s->g * s->t * s->n * s->c);
 }
 
