@@ -20,6 +20,7 @@ typedef struct demo {
     char what[32];             /* what goes on, for the observer */
     json_t *begun;             /* demo.json: what the directory was begun with */
     json_t *options[2];        /* of the two generators, while they train */
+    lw_str command[2];         /* of both, which their summaries quote in the end */
     int64_t steps[2], goal[2]; /* done so far; of the two */
 } demo;
 
@@ -145,19 +146,19 @@ static int open_one(demo *d, int i, const lw_observer *obs, lw_training **out)
     lw_demo_stage_id id = i ? LW_DEMO_DDPM : LW_DEMO_DRIFT;
     lw_train_config *t = config_of(&d->s, id);
     const json_t *options = d->options[i] = lw_demo_options(&d->s, id);
-    LW_CLEANUP(lw_str_clear) lw_str command = {0};
+    lw_str *command = &d->command[i];
     bool finished = false;
     if (!options)
         return lw_fail(LW_ENOMEM, "out of memory for a stage's options");
-    lw_demo_command(options, &command);
-    lw_str_add(&d->commands, lw_str_c(&command));
+    lw_demo_command(options, command);
+    lw_str_add(&d->commands, lw_str_c(command));
     LW_TRY(prepare(t->output_dir, t, &finished));
     if (finished) {
         lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }
     t->options = options;
-    t->command_line = lw_str_c(&command); /* written at once */
+    t->command_line = lw_str_c(command);
     t->steps =
         json_integer_value(json_object_get(json_object_get(d->begun, "steps"), pair_name[i]));
     return i ? lw_train_ddpm_open(&d->s.ddpm, obs, out)
@@ -386,6 +387,8 @@ int lw_job_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_result 
     lw_str_clear(&d.judge_data);
     lw_str_clear(&d.reader_data);
     lw_str_clear(&d.commands);
+    lw_str_clear(&d.command[0]);
+    lw_str_clear(&d.command[1]);
     lw_json_drop(&d.options[0]);
     lw_json_drop(&d.options[1]);
     lw_json_drop(&d.begun);
