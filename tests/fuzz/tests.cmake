@@ -27,9 +27,6 @@ function(lw_fuzz name corpora)
     add_test(NAME fuzz_${name} COMMAND fuzz_${name} ${corpora} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   endif()
 endfunction()
-if(LW_FUZZ) # kernels read no files, and with checks behind every load they take minutes to compile
-  target_compile_options(lw_kernels PRIVATE -fno-sanitize=all)
-endif()
 add_library(fuzz_folder STATIC ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_folder.c) # linked where it is used
 target_include_directories(fuzz_folder PUBLIC ${CMAKE_SOURCE_DIR}/tests)
 target_link_libraries(fuzz_folder PUBLIC lw_formats lw_base)
