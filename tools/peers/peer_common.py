@@ -88,10 +88,15 @@ class Worker:
                 self.process.kill()
 
 
-def serve(handlers):
-    """The worker's side: handlers[what](**request) -> dict. Libraries print to stderr here."""
+def answers():
+    """The worker's way out. What libraries print goes to stderr from here on."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    return out
+
+
+def serve(out, handlers):
+    """The worker's side: handlers[what](**request) -> dict."""
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -135,6 +140,16 @@ class Files:
 
     def onnx(self, kind="f32"):
         return self.path("unet_%s.onnx" % kind)
+
+    def mnn(self):
+        return self.path("unet_f32.mnn")
+
+    def ncnn(self, *parts):
+        return self.path("ncnn", *parts)
+
+    def openvino(self):
+        """Quantised by NNCF."""
+        return self.path("openvino_int8", "unet.xml")
 
     def compiled(self, row, threads):
         """Compiled by inductor ahead of time, for one shape, type and number of threads; of a
@@ -198,6 +213,25 @@ def relative(a, b):
     import numpy as np
     a, b = np.float64(a).ravel(), np.float64(b).ravel()
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+def error(row, files, y):
+    """Of a row's output against PyTorch in double, where it has such a reference; else None."""
+    import numpy as np
+    if row.kind == "encoder":
+        want = np.load(files.encoder(row.net, "y64.npy"))
+    elif row.kind == "forward":
+        want = np.load(files.path("y64.npy"))[:row.batch]
+    else:
+        return None
+    return relative(y[:len(want)], want)
+
+
+def time_embedding(t, channels=128):
+    """Cosines and sines of times, as the U-Net's first layer makes them: [B] -> [B, channels], f32."""
+    import numpy as np
+    angle = np.outer(t, 1e4 ** (-np.arange(channels // 2) / (channels // 2)))
+    return np.concatenate([np.cos(angle), np.sin(angle)], 1, dtype=np.float32)
 
 
 # ---- sampling, for arrays and tensors alike --------------------------------------------------

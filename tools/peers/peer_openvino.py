@@ -1,43 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenVINO's side: the encoders' ONNX exports, compiled for latency in f32 or bf16."""
+"""OpenVINO's side: the ONNX exports of the U-Net and the encoders, compiled for latency in f32 or bf16, and the U-Net in
+int8, quantised by NNCF or as ONNX Runtime did."""
 import os
 
 import numpy as np
 import openvino
 
 from encoder_peer import NETS
-from peer_common import relative
+from peer_common import error
+from peer_exported import Exported
 
 
 def about(options):
     return {"openvino": openvino.__version__.split("-")[0], "threads": options["threads"]}
 
 
-class Variants:
-    def __init__(self, row, files, options):
-        self.row, self.files, self.threads = row, files, options["threads"]
-        self.run, self.skipped = {}, {}
-        if row.kind == "encoder":
-            self.encoder()
-        else:
-            self.skipped[row.kind] = "measured on the encoders only"
+class Variants(Exported):
+    def settings(self):
+        if self.row.precision != "int8":
+            return [(self.row.precision, lambda: self.caller(self.files.onnx("given_time"), self.row.precision))]
+        quantised = self.files.openvino()
+        return [("int8 by NNCF, rest f32", lambda: self.caller(quantised, "f32")),
+                ("int8 by NNCF, rest bf16", lambda: self.caller(quantised, "bf16"))]
 
-    def encoder(self):
+    def caller(self, path, precision):
+        model = openvino.Core().read_model(path)
+        b = self.row.batch
+        model.reshape({"x": [b, 3, 32, 32], "emb": [b, 128]})
+        request = self.compiled(model, precision)
+        return lambda x, emb: request.infer({"x": x, "emb": emb}, share_inputs=True)[0]
+
+    def compiled(self, model, precision):
+        return openvino.Core().compile_model(model, "CPU", {
+            "INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_NUM_THREADS": self.threads, "NUM_STREAMS": 1}).create_infer_request()
+
+    def other(self):
+        if self.row.kind != "encoder":
+            self.skipped[self.row.kind] = "measured on networks only"
+            return
         x = np.load(self.files.encoder(self.row.net, "x.npy"))[:self.row.batch]
-        core = openvino.Core()
         path = self.files.encoder(self.row.net, "net.onnx")
         if not NETS[self.row.net].files:
             model = self.converted(x)
         elif os.path.exists(path):
-            model = core.read_model(path)
+            model = openvino.Core().read_model(path)
         else:
             self.skipped[self.row.precision] = "net.onnx was not made"
             return
         model.reshape(list(x.shape))
-        compiled = core.compile_model(model, "CPU", {
-            "INFERENCE_PRECISION_HINT": self.row.precision, "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_NUM_THREADS": self.threads, "NUM_STREAMS": 1})
-        request = compiled.create_infer_request()
+        request = self.compiled(model, self.row.precision)
         self.run[self.row.precision] = lambda: request.infer([x], share_inputs=True)[0]
 
     def converted(self, x):
@@ -49,8 +61,7 @@ class Variants:
             return openvino.convert_model(net, example_input=torch.from_numpy(x))
 
     def check(self, name):
-        if not NETS[self.row.net].files:
+        if self.row.kind == "encoder" and not NETS[self.row.net].files:
             self.run[name]()
             return None
-        want = np.load(self.files.encoder(self.row.net, "y64.npy"))
-        return relative(self.run[name]()[:len(want)], want)
+        return error(self.row, self.files, self.run[name]())

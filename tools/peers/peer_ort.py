@@ -5,7 +5,7 @@ import os
 import numpy as np
 import onnxruntime as ort
 
-from peer_common import alpha_bars, ddim, relative
+from peer_common import alpha_bars, ddim, error
 
 INT8 = (("static QDQ, per channel", "int8_static"), ("static QDQ, every op", "int8_all"),
         ("dynamic", "int8_dynamic"))
@@ -93,11 +93,4 @@ class Variants:
         """Runs it once, which also warms it up; the error where the row has one."""
         if self.row.kind == "sample" and self.row.steps > 1:
             return None
-        y = self.run[name]()
-        if self.row.kind == "encoder":
-            want = np.load(self.files.encoder(self.row.net, "y64.npy"))
-            return relative(y[:len(want)], want)
-        if self.row.kind != "forward":
-            return None
-        want = np.load(self.files.path("y64.npy"))[:self.row.batch]
-        return relative(y[:len(want)], want)
+        return error(self.row, self.files, self.run[name]())

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import shutil
+import subprocess
 import sys
 import time
 import warnings
@@ -89,6 +90,60 @@ def export(files, path):
         torch.onnx.export(net, (x, t), path, input_names=["x", "t"], output_names=["y"],
                           dynamic_axes={n: {0: "batch"} for n in "xty"}, opset_version=17,
                           dynamo=False)
+
+
+def given_time(files):
+    """The network that gets sines of times from outside, and inputs to trace it with."""
+    x, t = (np.load(files.path(n + ".npy"))[:2] for n in "xt")
+    return (unet_peer.GivenTime(unet_peer.load(files.model)).eval(),
+            (torch.from_numpy(x), torch.from_numpy(peer.time_embedding(t))))
+
+
+def export_given_time(files, path):
+    net, inputs = given_time(files)
+    with torch.inference_mode():
+        torch.onnx.export(net, inputs, path, input_names=["x", "emb"], output_names=["y"],
+                          dynamic_axes={n: {0: "batch"} for n in ("x", "emb", "y")}, opset_version=17, dynamo=False)
+
+
+def tool(name, *words, folder=None):
+    """A program that a package put beside this Python."""
+    argv = [os.path.join(os.path.dirname(sys.executable), name), *words]
+    r = subprocess.run(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if r.returncode:
+        raise RuntimeError("%s: %s" % (name, r.stdout[-300:]))
+
+
+def convert_ncnn(files, folder):
+    os.makedirs(folder, exist_ok=True)
+    net, inputs = given_time(files)
+    with torch.inference_mode():
+        torch.jit.trace(net, tuple(v[:1] for v in inputs)).save(os.path.join(folder, "unet.pt"))
+    tool("pnnx", "unet.pt", "inputshape=[1,3,32,32],[1,128]", "fp16=0", folder=folder)
+    for name in os.listdir(folder):
+        if not name.startswith("unet.ncnn."):
+            os.remove(os.path.join(folder, name))
+
+
+def quantize_openvino(files, folder):
+    """By NNCF, on the pictures behind the checked ones."""
+    import nncf
+    import openvino
+    x, t = (np.load(files.path(n + ".npy"))[8:] for n in "xt")
+    emb = peer.time_embedding(t)
+    data = nncf.Dataset([{"x": x[i:i + 1], "emb": emb[i:i + 1]} for i in range(len(x))])
+    model = nncf.quantize(openvino.Core().read_model(files.onnx("given_time")), data, subset_size=len(x))
+    os.makedirs(folder, exist_ok=True)
+    openvino.save_model(model, os.path.join(folder, "unet.xml"), compress_to_fp16=False)
+
+
+def prepare_given_time(files, int8):
+    attempt(files.onnx("given_time"), "ONNX export without times", lambda path: export_given_time(files, path))
+    attempt(files.mnn(), "MNN's conversion", lambda path: tool(
+        "mnnconvert", "-f", "ONNX", "--modelFile", files.onnx("given_time"), "--MNNModel", path, "--bizCode", "peers"))
+    attempt(files.ncnn(), "ncnn's conversion", lambda path: convert_ncnn(files, path))
+    if int8:
+        attempt(os.path.dirname(files.openvino()), "int8 by NNCF", lambda path: quantize_openvino(files, path))
 
 
 class Calibration:
@@ -274,6 +329,7 @@ def main():
     kinds = {r.kind for r in rows}
     if kinds & {"forward", "sample", "startup"}:
         prepare_onnx(files, any(r.precision == "int8" for r in rows))
+        prepare_given_time(files, any(r.precision == "int8" for r in rows))
     for r in rows:
         if r.kind == "field":
             prepare_field(files, r)

@@ -117,7 +117,7 @@ def more(rows, results, peak):
 
 
 def markdown(info, rows, results):
-    out = ["### Leeway beside PyTorch, ONNX Runtime and OpenVINO", "", info["text"], "", HEAD]
+    out = ["### Leeway beside its peers", "", info["text"], "", HEAD]
     out += [line(r, results[r.name], floor_of(r, info["peak_gflops"])) for r in rows]
     out += ["",
             "Every figure is a median; the spread is between the 10th and the 90th percentile. The "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer in a process of its own: peer_worker.py torch|ort|openvino OPTIONS. Started by run.py, which sends
+"""A peer in a process of its own: peer_worker.py torch|ort|openvino|mnn|ncnn OPTIONS. Started by run.py, which sends
 requests as lines of JSON: about, open (a row), measure, check, close."""
 import importlib
 import json
@@ -10,6 +10,7 @@ from peer_rows import Row
 
 
 def main():
+    out = peer.answers()
     who, options = sys.argv[1], json.loads(sys.argv[2])
     module = importlib.import_module("peer_" + who)
     files = peer.Files(options["work"], options["model"])
@@ -32,8 +33,8 @@ def main():
         now.clear()
         return {}
 
-    peer.serve({"about": about, "open": open_row, "measure": measure, "check": check,
-                "close": close})
+    peer.serve(out, {"about": about, "open": open_row, "measure": measure, "check": check,
+                     "close": close})
 
 
 if __name__ == "__main__":

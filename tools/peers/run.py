@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Leeway beside PyTorch, ONNX Runtime and OpenVINO in one run: same shapes, same weights, taking turns.
+"""Leeway beside PyTorch, ONNX Runtime, OpenVINO, MNN and ncnn in one run: same shapes, same weights, taking turns.
 
     python tools/peers/run.py --leeway build/leeway --prepare                  # once
     python tools/peers/run.py --leeway build/leeway --rows all --rounds 5 --out table.md
@@ -24,7 +24,7 @@ import peer_rows
 import peer_table
 from peer_leeway import Leeway
 
-PEERS = {"torch": "PyTorch", "ort": "ONNX Runtime", "openvino": "OpenVINO"}
+PEERS = {"torch": "PyTorch", "ort": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "ncnn": "ncnn"}
 FAR_BEHIND = 1.5  # a setting this much slower than its library's best sits out later rounds
 
 
@@ -212,7 +212,7 @@ def options():
     p.add_argument("--leeway", metavar="COMMAND", default="build/leeway")
     p.add_argument("--leeway-args", default="", help="more options of leeway bench")
     p.add_argument("--rows", default="all", help="names or beginnings of names, by comma; all")
-    p.add_argument("--peers", default="torch,ort,openvino")
+    p.add_argument("--peers", default=",".join(PEERS))
     p.add_argument("--rounds", type=int, default=5, help="turns of each; some rows take fewer")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--out", metavar="FILE.md", help="and FILE.json")
