@@ -45,6 +45,18 @@ const char *lw_backend_chosen(void)
     return *chosen ? chosen : name && *name ? name : "cpu";
 }
 
+static bool binds;
+
+void lw_backend_bind(bool on)
+{
+    binds = on;
+}
+
+bool lw_backend_binds(void)
+{
+    return binds;
+}
+
 static char failure[256]; /* the first of any device, else empty */
 
 void lw_backend_fail(const char *why)

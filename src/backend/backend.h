@@ -15,6 +15,7 @@
 
 typedef struct lw_backend_options {
     int threads;       /* of the host; 0: all CPUs this process may use */
+    bool bind;         /* a core for each of them: lw_pool_new_bound */
     lw_isa isa;        /* best level of the host's kernels that may be used */
     lw_conv_mode conv; /* where f32 convolutions use Winograd's tiles */
 } lw_backend_options;
@@ -23,6 +24,9 @@ typedef struct lw_backend_options {
 int lw_backend_choose(const char *name);
 /* The one chosen; else the one that LW_DEVICE names; without it "cpu". */
 const char *lw_backend_chosen(void);
+/* What lw_session_device asks of it from now on. */
+void lw_backend_bind(bool on);
+bool lw_backend_binds(void);
 /* LW_EDEVICE: there is no device of this name ("cpu"; "cuda", "cuda:1", an NVIDIA GPU;
  * "cpu-discrete", which behaves as one with memory of its own, for tests). */
 int lw_backend_open(const char *name, const lw_backend_options *options, lw_device **out);

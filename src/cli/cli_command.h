@@ -12,6 +12,7 @@
 /* The global options, resolved. */
 typedef struct lw_cli_globals {
     int32_t threads; /* at least 1 once a command runs */
+    int32_t bind;    /* to cores or not */
     int32_t conv;    /* lw_conv_mode */
     int64_t seed;
     const char *device, *config;

@@ -6,6 +6,11 @@ const lw_option lw_global_options[] = {
     {LW_OPT(lw_cli_globals, threads), .name = "threads", .resume = LW_RESUME_FREE, .min = 1,
      .max = 4096, .group = "Global options",
      .help = "threads to compute with (default: all CPUs this process may use)"},
+    {LW_OPT(lw_cli_globals, bind), .name = "bind", .resume = LW_RESUME_FREE, .fallback = "none",
+     .choices = "none|cores", .group = "Global options",
+     .help = "cores: each thread but the first has a core of its own, the first and whatever reads "
+             "or writes beside it have the others; --threads is then at most the cores that "
+             "this process may use, which is its default (none: the system places them)"},
     {LW_OPT(lw_cli_globals, conv), .name = "conv", .fallback = "auto",
      .choices = "auto|direct|winograd", .group = "Global options",
      .help =

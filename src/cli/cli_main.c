@@ -157,6 +157,23 @@ static int print_version(void)
     return 0;
 }
 
+/* Before anything is opened: a command that finds out late has read its data in vain. */
+static int place_threads(lw_cli_globals *g)
+{
+    enum { NONE, CORES };
+    int cores = lw_whole_core_count();
+    if (g->bind == CORES && g->threads > cores)
+        return lw_fail(
+            LW_EUSAGE,
+            "--bind cores: %d threads, but this process may use %d core%s: use --threads "
+            "%d, or --bind none",
+            (int)g->threads, cores, cores == 1 ? "" : "s", cores);
+    if (g->threads == 0)
+        g->threads = g->bind == CORES ? cores : lw_core_count();
+    lw_backend_bind(g->bind == CORES);
+    return 0;
+}
+
 static int run_command(lw_cli *cli, lw_arena *arena, int words)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
@@ -172,8 +189,7 @@ static int run_command(lw_cli *cli, lw_arena *arena, int words)
     LW_TRY(lw_opts_check_outputs(&cli->opts));
     if (cli->global.quiet || cli->global.verbose)
         lw_log_set(cli->global.quiet ? LW_LOG_ERROR : LW_LOG_INFO);
-    if (cli->global.threads == 0)
-        cli->global.threads = lw_core_count();
+    LW_TRY(place_threads(&cli->global));
     LW_TRY(cli->command->run(cli, cli->config));
     return lw_backend_failed();
 }

@@ -5,7 +5,7 @@
 
 #include "backend/backend.h"
 
-/* The CPU with `threads` workers (0: all) at the level LW_ISA allows. Closed by lw_backend_close. */
+/* The CPU with `threads` workers (0: all), bound or not (lw_backend_bind), at the level LW_ISA allows. Closed by lw_backend_close. */
 int lw_session_device(int threads, lw_device **out);
 /* The same; conv (lw_conv_mode) says where f32 convolutions use Winograd's tiles. */
 int lw_session_device_with(int threads, int32_t conv, lw_device **out);

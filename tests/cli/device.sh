@@ -34,3 +34,8 @@ for f in encoder/checkpoints/last/optimizer.safetensors drift/checkpoints/last/o
     ddpm/checkpoints/last/optimizer.safetensors drift.npy ddpm.npy field.npy; do
     cmp -s "cpu/$f" "cpu-discrete/$f" || fails "$f differs"
 done
+
+# Bound to cores: the same bits.
+LW_DEVICE=cpu
+expect 0 sample cpu/ddpm --n 3 --steps 3 --bind cores --output bound.npy
+cmp -s cpu/ddpm.npy bound.npy || fails '--bind cores changes bits'

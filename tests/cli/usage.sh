@@ -25,6 +25,11 @@ expect 0 prove -h
 out_has 'prove eval'
 expect 2 info -x
 err_has 'unknown option -x'
+expect 2 info --bind cores --threads 4096
+err_has 'use --threads'
+expect 2 info --bind threads
+err_has 'none'
+expect 0 info --bind cores
 expect 2 sample x
 err_has 'missing option --output: see --help'
 expect 0 help info

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "base/sys/sys_cores.h"
 
 enum { MOST_TASKS = 512 };
 
@@ -283,6 +285,141 @@ static void ring_can_be_dropped_at_any_time(void **state)
     }
 }
 
+/* ---- binding --------------------------------------------------------------------------------- */
+
+static void put(const char *dir, const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(lw_mkdirs(path), 0);
+    path[strlen(path)] = '/';
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* Four cores of two CPUs each, numbered as Linux does, 0 and 4 together; 3 and 7 say nothing. */
+static void cores_are_told_from_cpus(void **state)
+{
+    (void)state;
+    char tree[] = "/tmp/leeway_cores.XXXXXX";
+    assert_non_null(mkdtemp(tree));
+    for (int c = 0; c < 8; c++) {
+        char name[64], list[16];
+        snprintf(name, sizeof name, "cpu%d/topology/thread_siblings_list", c);
+        snprintf(list, sizeof list, c % 4 == 2 ? "2-6\n" : "%d,%d\n", c % 4, c % 4 + 4);
+        put(tree, name, c % 4 == 3 ? "nothing of the kind" : list);
+    }
+    lw_cpus all = {.word = {0xff}}, some = {.word = {0xe6}}; /* 1 2 5 6 7 */
+    int cpu[8];
+    assert_int_equal(lw_cpus_cores(&all, tree, cpu, 8), 5);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(cpu[i], i);
+    assert_int_equal(cpu[4], 7);
+    assert_int_equal(lw_cpus_cores(&some, tree, cpu, 1), 3); /* and not written beyond one */
+    assert_int_equal(cpu[0], 1);
+    assert_int_equal(cpu[1], 1);
+    lw_cpus_drop_core(&all, tree, 6);
+    assert_int_equal(all.word[0], 0xbb);
+    lw_cpus_drop_core(&all, tree, 7);
+    assert_int_equal(all.word[0], 0x3b);
+    assert_int_equal(lw_remove_tree(tree), 0);
+}
+
+enum { MOST_WORKERS = 64 };
+
+typedef struct places {
+    int n;
+    int arrived;
+    lw_cpus of[MOST_WORKERS];
+} places;
+
+/* Every worker takes exactly one of n tasks: none ends before all have begun. */
+static void say_place(void *arg, int64_t task, int worker)
+{
+    places *p = arg;
+    (void)task;
+    if (!lw_cpus_get(0, &p->of[worker]))
+        abort();
+    __atomic_fetch_add(&p->arrived, 1, __ATOMIC_SEQ_CST);
+    double began = lw_now();
+    while (__atomic_load_n(&p->arrived, __ATOMIC_SEQ_CST) < p->n)
+        if (lw_now() - began > 20.0)
+            abort();
+}
+
+static void ask_places(lw_pool *pool, places *p)
+{
+    *p = (places){.n = lw_pool_size(pool)};
+    lw_pool_run(pool, p->n, say_place, p);
+}
+
+static int count(const lw_cpus *c)
+{
+    return CPU_COUNT_S(sizeof *c, &c->set);
+}
+
+static bool meets(const lw_cpus *a, const lw_cpus *b)
+{
+    lw_cpus both;
+    CPU_AND_S(sizeof both, &both.set, &a->set, &b->set);
+    return count(&both) > 0;
+}
+
+static void bound_threads_have_cores_of_their_own(void **state)
+{
+    (void)state;
+    lw_cpus before, now;
+    assert_true(lw_cpus_get(0, &before));
+    int cores = lw_whole_core_count(), all = lw_core_count();
+    int n = LW_MIN(cores, MOST_WORKERS);
+    lw_pool *pool = NULL, *beside = NULL;
+    places p, q;
+    assert_int_equal(lw_pool_new_bound(5000, &pool), LW_EUSAGE);
+    assert_int_equal(lw_pool_new_bound(4096, &pool), LW_EUSAGE);
+    assert_null(pool);
+    assert_true(lw_cpus_get(0, &now) && memcmp(&now, &before, sizeof now) == 0);
+    assert_int_equal(lw_pool_new_bound(n, &pool), 0);
+    ask_places(pool, &p);
+    for (int i = 0; i < n; i++) {
+        lw_cpus both;
+        CPU_AND_S(sizeof both, &both.set, &p.of[i].set, &before.set);
+        assert_memory_equal(&both, &p.of[i], sizeof both); /* nothing that was not allowed */
+        if (i > 0)
+            assert_int_equal(count(&p.of[i]), 1);
+        for (int k = 0; k < i; k++)
+            assert_false(meets(&p.of[i], &p.of[k]));
+    }
+    assert_int_equal(lw_core_count(), all); /* the process's, not this thread's */
+    assert_int_equal(lw_pool_new(n, &beside), 0);
+    ask_places(beside, &q);
+    for (int i = 1; i < n; i++)
+        assert_memory_equal(&q.of[i], &before, sizeof before);
+    lw_pool_free(&beside);
+    lw_pool_free(&pool);
+    assert_true(lw_cpus_get(0, &now) && memcmp(&now, &before, sizeof now) == 0);
+}
+
+/* Of one CPU there is one thread; its sums are those of any other pool. */
+static void a_narrow_mask_is_honoured(void **state)
+{
+    (void)state;
+    lw_cpus before, one = {.word = {0}};
+    int first = 0;
+    lw_pool *pool = NULL;
+    assert_true(lw_cpus_get(0, &before));
+    assert_true(lw_cpus_cores(&before, LW_CPU_TREE, &first, 1) >= 1);
+    CPU_SET_S((size_t)first, sizeof one, &one.set);
+    assert_true(lw_cpus_set(0, &one));
+    assert_int_equal(lw_pool_new_bound(2, &pool), LW_EUSAGE);
+    assert_string_equal(lw_errmsg(), "2 threads cannot have a core each: 1 may be used");
+    assert_int_equal(lw_pool_new_bound(1, &pool), 0);
+    lw_pool_free(&pool);
+    assert_true(lw_cpus_set(0, &before));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +431,9 @@ int main(void)
         cmocka_unit_test(null_pool_is_serial),
         cmocka_unit_test(a_watched_job_can_be_stopped),
         cmocka_unit_test(running_jobs_allocates_nothing),
+        cmocka_unit_test(cores_are_told_from_cpus),
+        cmocka_unit_test(bound_threads_have_cores_of_their_own),
+        cmocka_unit_test(a_narrow_mask_is_honoured),
         cmocka_unit_test(ring_gives_items_in_order),
         cmocka_unit_test(ring_carries_errors_after_the_good_items),
         cmocka_unit_test(ring_can_be_dropped_at_any_time),

@@ -50,7 +50,8 @@ int lw_cpu_open(const lw_backend_options *o, lw_device **out)
     if (!c)
         return LW_ENOMEM;
     lw_pool *pool = NULL;
-    int rc = lw_pool_new(o->threads > 0 ? o->threads : lw_core_count(), &pool);
+    int threads = o->threads > 0 ? o->threads : o->bind ? lw_whole_core_count() : lw_core_count();
+    int rc = o->bind ? lw_pool_new_bound(threads, &pool) : lw_pool_new(threads, &pool);
     if (rc < 0) {
         lw_free(&c);
         return rc;

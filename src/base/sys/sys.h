@@ -18,6 +18,8 @@ uint64_t lw_memory_total(void); /* bytes this process may use (cgroup limit or R
 
 /* CPUs this process may run on: affinity mask and cgroup quota, at least 1. */
 int lw_core_count(void);
+/* Cores among them: of CPUs that share one (SMT) one is counted. */
+int lw_whole_core_count(void);
 typedef enum lw_isa {
     LW_ISA_REF,
     LW_ISA_AVX2,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many CPUs we may use, and what they can do. */
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,24 +13,22 @@
 #include "base/memory.h"
 #include "base/sys/sys.h"
 #include "base/sys/sys_cgroup.h"
+#include "base/sys/sys_cores.h"
 
 static const char *const isa_names[LW_ISA_COUNT] = {"ref", "avx2", "avx512", "avx512bf16"};
 
+/* Those of the process, whatever its threads were bound to since. */
+static bool allowed_cpus(lw_cpus *out)
+{
+    return lw_cpus_process(out) || lw_cpus_get(0, out);
+}
+
 static int affinity_count(void)
 {
-    /* The kernel refuses sets smaller than its own: double until it is content. */
-    for (int n = 1024; n <= 1 << 20; n *= 2) {
-        cpu_set_t *set = CPU_ALLOC((size_t)n);
-        if (!set)
-            break;
-        size_t bytes = CPU_ALLOC_SIZE((size_t)n);
-        int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
-        CPU_FREE(set);
-        if (count > 0)
-            return count;
-    }
+    lw_cpus allowed;
+    int count = allowed_cpus(&allowed) ? CPU_COUNT_S(sizeof allowed, &allowed.set) : 0;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
+    return count > 0 ? count : LW_MAX((int)online, 1);
 }
 
 int lw_core_count(void)
@@ -41,6 +38,13 @@ int lw_core_count(void)
     if (quota > 0.0 && quota < (double)count)
         count = (int)lround(quota);
     return LW_MAX(count, 1);
+}
+
+int lw_whole_core_count(void)
+{
+    lw_cpus allowed;
+    int cores = allowed_cpus(&allowed) ? lw_cpus_cores(&allowed, LW_CPU_TREE, NULL, 0) : 0;
+    return cores > 0 ? LW_MIN(cores, lw_core_count()) : lw_core_count();
 }
 
 lw_isa lw_isa_best(void)

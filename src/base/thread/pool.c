@@ -33,6 +33,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sys/sys.h"
+#include "base/sys/sys_cores.h"
 
 static const double spin_seconds = 40e-6, yield_seconds = 400e-6;
 enum { CLAIM_BITS = 16, MOST_CLAIMS = (1 << CLAIM_BITS) - 2 };
@@ -55,8 +56,11 @@ struct lw_pool {
     _Atomic int caller_sleeps;
     _Atomic bool stop;
     alignas(64) int size, started;
-    double spin, yield;     /* seconds of each way of waiting */
-    pool_worker *workers;   /* size - 1 */
+    double spin, yield;   /* seconds of each way of waiting */
+    pool_worker *workers; /* size - 1 */
+    int *core;            /* of each worker, the CPU that it is bound to; NULL: not bound */
+    int caller;           /* bound: the thread whose CPUs were `before` */
+    lw_cpus before;
     const lw_observer *obs; /* asked by the caller alone */
 };
 
@@ -287,6 +291,25 @@ int lw_pool_run_asking(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg)
     return job.stopped ? lw_fail(LW_ESTOPPED, "interrupted") : 0;
 }
 
+/* A worker has a core of its own or every CPU of the process, never its creator's few. */
+static int start_worker(lw_pool *p, int i)
+{
+    lw_cpus cpus = {.word = {0}};
+    bool chosen = p->core || lw_cpus_process(&cpus);
+    pthread_attr_t attr;
+    if (p->core)
+        CPU_SET_S((size_t)p->core[i], sizeof cpus, &cpus.set);
+    int why = pthread_attr_init(&attr);
+    if (why != 0)
+        return why;
+    if (chosen)
+        why = pthread_attr_setaffinity_np(&attr, sizeof cpus, &cpus.set);
+    if (why == 0)
+        why = pthread_create(&p->workers[i].thread, &attr, worker_main, &p->workers[i]);
+    pthread_attr_destroy(&attr);
+    return why;
+}
+
 /* Signals are for the main thread: workers are started with all of them blocked. */
 static int start_workers(lw_pool *p)
 {
@@ -296,7 +319,7 @@ static int start_workers(lw_pool *p)
     int why = 0;
     for (int i = 0; i < p->size - 1 && why == 0; i++) {
         p->workers[i] = (pool_worker){.pool = p, .number = i + 1};
-        why = pthread_create(&p->workers[i].thread, NULL, worker_main, &p->workers[i]);
+        why = start_worker(p, i);
         if (why == 0)
             p->started++;
     }
@@ -307,7 +330,34 @@ static int start_workers(lw_pool *p)
     return 0;
 }
 
-int lw_pool_new(int threads, lw_pool **out)
+/* Cores for the workers, the last ones: the first, where systems do their own work, stays the caller's. */
+static int choose_cores(lw_pool *p)
+{
+    lw_cpus rest;
+    if (!lw_cpus_get(0, &rest))
+        return lw_fail(LW_EDEVICE,
+                       "threads cannot be bound: this system does not say to which CPUs");
+    int n = lw_cpus_cores(&rest, LW_CPU_TREE, NULL, 0);
+    if (p->size > n)
+        return lw_fail(LW_EUSAGE, "%d threads cannot have a core each: %d may be used", p->size, n);
+    LW_CLEANUP(lw_free) int *cpu = lw_calloc((size_t)n, sizeof *cpu);
+    p->core = lw_calloc((size_t)p->size, sizeof *p->core);
+    if (!cpu || !p->core)
+        return LW_ENOMEM;
+    lw_cpus_cores(&rest, LW_CPU_TREE, cpu, n);
+    p->before = rest;
+    for (int i = 0; i < p->size - 1; i++) {
+        p->core[i] = cpu[n - p->size + 1 + i];
+        lw_cpus_drop_core(&rest, LW_CPU_TREE, p->core[i]);
+    }
+    lw_cpus_keep_process(&p->before);
+    if (!lw_cpus_set(0, &rest))
+        return lw_fail(LW_EDEVICE, "threads cannot be bound: this system does not allow it");
+    p->caller = (int)syscall(SYS_gettid);
+    return 0;
+}
+
+static int make(int threads, bool bound, lw_pool **out)
 {
     if (threads < 1 || threads > 4096)
         return lw_fail(LW_EUSAGE, "%d threads: use 1 to 4096", threads);
@@ -323,9 +373,21 @@ int lw_pool_new(int threads, lw_pool **out)
     p->workers = lw_calloc((size_t)threads, sizeof *p->workers);
     if (!p->workers)
         return LW_ENOMEM;
+    if (bound)
+        LW_TRY(choose_cores(p));
     LW_TRY(start_workers(p));
     *out = lw_steal(&p);
     return 0;
+}
+
+int lw_pool_new(int threads, lw_pool **out)
+{
+    return make(threads, false, out);
+}
+
+int lw_pool_new_bound(int threads, lw_pool **out)
+{
+    return make(threads, true, out);
 }
 
 void lw_pool_free(lw_pool **pp)
@@ -338,7 +400,10 @@ void lw_pool_free(lw_pool **pp)
     futex_wake(&p->bell, INT_MAX);
     for (int i = 0; i < p->started; i++)
         pthread_join(p->workers[i].thread, NULL);
+    if (p->caller > 0)
+        lw_cpus_set(p->caller, &p->before);
     lw_free(&p->workers);
+    lw_free(&p->core);
     lw_bulk_free(pp, sizeof *p);
 }
 

@@ -19,6 +19,14 @@ typedef struct lw_pool lw_pool;
 typedef void lw_pool_fn(void *arg, int64_t task, int worker);
 
 int lw_pool_new(int threads, lw_pool **out); /* threads >= 1, the caller counts as one */
+/*
+ * The same with a core for each thread that it starts. The calling thread keeps the others of its cores (at
+ * least one), and so does what it starts from here on: readers of pictures, threads of libraries. Two
+ * such pools of one thread therefore never share a core; one made by lw_pool_new beside it has all CPUs of
+ * the process. Freeing gives the caller's CPUs back. LW_EUSAGE: more threads than the calling thread
+ * has cores. LW_EDEVICE: this system binds no threads.
+ */
+int lw_pool_new_bound(int threads, lw_pool **out);
 void lw_pool_free(lw_pool **pp);
 int lw_pool_size(const lw_pool *p);
 /* Runs all tasks, returns when all are done (full barrier). One caller at a time. NULL pool:

@@ -265,6 +265,11 @@ int lw_bench_suite_startup(lw_bench_run *r)
     for (int i = 0; i < 5; i++) {
         snprintf(name, sizeof name, "startup_%s", parts[i]);
         wanted[i] = lw_bench_wants(r, name);
+        if (wanted[i] && lw_backend_binds()) {
+            LW_TRY(lw_bench_skip(r, name, "", 0, 0,
+                                 "not with --bind cores: what is started has this thread's cores"));
+            wanted[i] = false;
+        }
         any |= wanted[i];
     }
     if (!any)
