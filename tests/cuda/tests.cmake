@@ -24,3 +24,7 @@ foreach(case cuda cuda_networks)
   set_tests_properties(cli_${case} PROPERTIES LABELS cli TIMEOUT 900
     ENVIRONMENT "LW_EMULATED_GPU_DIR=${dir}")
 endforeach()
+# no nvcc: no machine code to look at
+add_test(NAME cuda_kernel_use COMMAND sh ${CMAKE_SOURCE_DIR}/tests/cuda/kernel_use.sh ${CMAKE_BINARY_DIR}/generated
+  ${CMAKE_SOURCE_DIR}/src/backend/cuda/cuda_kernels.def "${LW_NVCC}")
+set_tests_properties(cuda_kernel_use PROPERTIES LABELS cuda SKIP_RETURN_CODE 77)

@@ -21,8 +21,10 @@ foreach(family product norm ew move rows pixels random drift)
     if(family MATCHES "^(random|pixels)$") # the CPU's bits
       set(flags -fmad=false)
     endif()
-    add_custom_command(OUTPUT ${blob}.fatbin
-      COMMAND ${LW_NVCC} -std=c++17 -O3 -lineinfo ${flags} -I${CMAKE_SOURCE_DIR}/src -Xptxas -warn-spills
+    # what ptxas says of registers and spills is kept for tests/cuda/kernel_use.sh, and shown if it fails
+    add_custom_command(OUTPUT ${blob}.fatbin BYPRODUCTS ${blob}.use
+      COMMAND sh -c "\"$@\" 2>${blob}.use || { cat ${blob}.use >&2; exit 1; }" nvcc
+        ${LW_NVCC} -std=c++17 -O3 -lineinfo ${flags} -I${CMAKE_SOURCE_DIR}/src -Xptxas -v
         -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80
         -fatbin -MD -MF ${blob}.d ${cuda_dir}/kernels/cuda_${family}.cu -o ${blob}.fatbin
       DEPENDS ${cuda_dir}/kernels/cuda_${family}.cu DEPFILE ${blob}.d VERBATIM)

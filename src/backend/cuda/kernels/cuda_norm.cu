@@ -143,6 +143,7 @@ LW_ON_DEVICE double row_lse(double *room, const float *x, int64_t n)
     for (int64_t i = LW_TID; i < n; i += 256)
         top = fmax(top, (double)x[i]);
     top = lw_block_max(room, top);
+    LW_ROLLED
     for (int64_t i = LW_TID; i < n; i += 256)
         sum += exp((double)x[i] - top);
     return top + log(lw_block_sum(room, sum));
@@ -154,6 +155,7 @@ LW_KERNEL(softmax, lw_cuda_softmax, 256)
     LW_SHARED double room[256];
     const float *x = a.x + LW_BX * a.n;
     double lse = row_lse(room, x, a.n);
+    LW_ROLLED
     for (int64_t i = LW_TID; i < a.n; i += 256)
         a.y[LW_BX * a.n + i] = (float)exp((double)x[i] - lse);
 }

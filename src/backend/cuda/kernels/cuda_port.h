@@ -20,6 +20,7 @@
 #define LW_ON_DEVICE static __device__ __forceinline__
 #define LW_SHARED __shared__
 #define LW_UNROLL _Pragma("unroll")
+#define LW_ROLLED _Pragma("unroll 1") /* copies of the body would spill registers */
 #define LW_TID ((int)threadIdx.x)
 #define LW_BX ((int64_t)blockIdx.x)
 #define LW_BY ((int64_t)blockIdx.y)
@@ -45,6 +46,7 @@ void lw_emu_sync(void);
 #define LW_ON_DEVICE static inline
 #define LW_SHARED static
 #define LW_UNROLL
+#define LW_ROLLED
 #define LW_TID lw_emu_tid
 #define LW_BX lw_emu_bx
 #define LW_BY lw_emu_by

@@ -77,6 +77,7 @@ LW_KERNEL(random, lw_cuda_random, 128)
 LW_KERNEL(reverse, lw_cuda_reverse, 256)
 {
     double ca = a.numbers[0], cs = a.numbers[1], clip = a.numbers[6], limit = a.numbers[7];
+    LW_ROLLED
     LW_EACH(i, a.n)
     {
         double v = (double)a.x[i], y = (double)a.said[i], x0, e;
