@@ -29,9 +29,13 @@ WEIGHTS = "diffusion_pytorch_model.safetensors"
 PAUSE = 0.3  # seconds between two participants: spinning threads have gone to sleep by then
 
 
+limit = {}  # --isa: what every participant is told (peer_isa.py)
+
+
 def clean_env(more=None):
     env = {k: v for k, v in os.environ.items() if k not in HARMFUL_ENV and k not in PEER_ENV}
     env.update(more or {})
+    env.update(limit)
     return env
 
 

@@ -9,6 +9,7 @@ import torch
 
 import encoder_peer
 import mc_peer
+import peer_isa
 import unet_peer
 from field_peer import Field, OneExponential, arrays
 from peer_common import alpha_bars, ddim, relative
@@ -35,6 +36,7 @@ class Compiled:
     def __init__(self, path):
         if not os.path.exists(path):
             raise FileNotFoundError("not compiled: run --prepare first")
+        peer_isa.refuse_wide(path)
         self.call = torch._inductor.aoti_load_package(path)
 
 
@@ -144,6 +146,7 @@ class Variants:
         x = mc_peer.pixels(self.files.encoder(mc_peer.NET, "pictures%d" % self.row.batch))
         x = x.bfloat16() if bf16 else x
         if compiled:
+            peer_isa.refuse_unseen()
             if not os.path.exists(self.files.compiled(self.row, self.options["threads"])):
                 raise FileNotFoundError("not compiled: run --prepare first")
             os.environ["TORCHINDUCTOR_CACHE_DIR"] = self.files.inductor()
@@ -179,6 +182,7 @@ class Variants:
         """Compiled again from inductor's cache, where --prepare left it: tens of seconds."""
         if not os.path.exists(self.files.compiled(self.row, self.options["threads"])):
             raise FileNotFoundError("not compiled: run --prepare first")
+        peer_isa.refuse_unseen()
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = self.files.inductor()
         return self.stepper(LAST, True)
 

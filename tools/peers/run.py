@@ -20,6 +20,7 @@ import tempfile
 import time
 
 import peer_common as peer
+import peer_isa
 import peer_rows
 import peer_table
 from peer_leeway import Leeway
@@ -220,8 +221,10 @@ def options():
     p.add_argument("--int8-model", metavar="DIR",
                    help="the same weights after leeway quantize, for "
                         "the error of int8 (default: the model itself, if it has ranges)")
-    p.add_argument("--work", default=os.path.join(peer.ROOT, "build", "peers"),
-                   help="folder of prepared files, 1.5 GB")
+    p.add_argument("--work", help="folder of prepared files, 1.5 GB (default: build/peers, with "
+                                  "--isa build/peers-ISA)")
+    p.add_argument("--isa", choices=sorted(peer_isa.LIMITS),
+                   help="nobody uses more than this level; who cannot be held to it sits out")
     p.add_argument("--prepare", action="store_true",
                    help="make all files, compilations included (minutes), and stop")
     p.add_argument("--quick", action="store_true", help="one round, one sample: does it run?")
@@ -231,9 +234,21 @@ def options():
     p.add_argument("--list", action="store_true", help="the rows, and stop")
     o = p.parse_args()
     o.peers = [w for w in o.peers.split(",") if w]
+    if not o.work:
+        o.work = os.path.join(peer.ROOT, "build", "peers" + ("-" + o.isa if o.isa else ""))
     if set(o.peers) - set(PEERS):
         p.error("--peers: of %s" % ", ".join(PEERS))
     return o
+
+
+def hold_to(o):
+    """--isa: the limit for all processes to come, and its proof. What sits out, and why."""
+    peer.limit.update(peer_isa.LIMITS[o.isa])
+    o.said = peer_isa.check(o.isa, peer.clean_env(peer.PEER_ENV))
+    peer.note("PyTorch, oneDNN say: " + ", ".join(o.said))
+    out = [w for w in o.peers if w not in peer_isa.LIMITED]
+    o.peers = [w for w in o.peers if w in peer_isa.LIMITED]
+    return {PEERS[w]: "not comparable: cannot be held to %s" % o.isa for w in out}
 
 
 def main():
@@ -246,6 +261,7 @@ def main():
     if o.quick:
         o.rounds = 1
         rows = [dataclasses.replace(r, samples=min(r.samples, 2), warm=0) for r in rows]
+    sits_out = hold_to(o) if o.isa else {}
     prepare(o, rows)
     if o.prepare:
         return
@@ -261,6 +277,7 @@ def main():
         peer.note("%s" % row.name)
         result = (run_startup(row, o.rounds, files, o, lw, busy) if row.kind == "startup"
                   else run_row(row, o.rounds, workers, lw, busy))
+        result.data["skipped"].update(sits_out)
         results[row.name] = dict(result.data, seconds=time.time() - t)
         peer.note("  %.0f s" % (time.time() - t))
     lw.measure_peak()

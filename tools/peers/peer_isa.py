@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run in which nobody may use more than a level of instructions: what each is told, and what its own log says."""
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+# oneMKL has no such switch on all processors; that of Intel's is set, and its log says no level elsewhere.
+LIMITS = {"avx2": {"LW_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2",
+                   "MKL_ENABLE_INSTRUCTIONS": "AVX2"}}
+LIMITED = ("torch",)  # the others choose their kernels by the processor alone, or their log does not say
+PROBE = """
+import torch
+print("aten,cpu,isa:" + torch.backends.cpu.get_cpu_capability())
+last = dict(memory_format=torch.channels_last)
+torch.nn.functional.conv2d(torch.ones(8, 128, 32, 32).to(**last), torch.ones(128, 128, 3, 3).to(**last))
+"""
+
+
+def said_by_torch(env):
+    """The level that PyTorch and its oneDNN say they use: ("AVX2", "Intel AVX2")."""
+    out = subprocess.run([sys.executable, "-c", PROBE], env=dict(env, ONEDNN_VERBOSE="1"),
+                         capture_output=True, text=True).stdout
+    levels = [line.split("isa:")[1].strip() for line in out.splitlines() if ",cpu,isa:" in line]
+    return tuple(sorted(levels))
+
+
+def check(isa, env):
+    """Ends the program unless PyTorch's own log says that it keeps to the level; returns what it says."""
+    said = said_by_torch(env)
+    if len(said) != 2 or any(isa.upper() not in s or "512" in s for s in said):
+        sys.exit("--isa %s: PyTorch and oneDNN say they use %s" % (isa, ", ".join(said) or "nothing"))
+    return said
+
+
+def limited():
+    return bool(os.environ.get("ATEN_CPU_CAPABILITY"))
+
+
+def refuse_unseen():
+    if limited():
+        raise RuntimeError("not comparable: what is compiled in the process is not looked at")
+
+
+def refuse_wide(path):
+    """Raises where compiled code (a package of shared objects) has instructions of AVX-512 after all: a
+    compiler may use whatever this machine has."""
+    if not limited():
+        return
+    with zipfile.ZipFile(path) as package, tempfile.TemporaryDirectory() as d:
+        for name in package.namelist():
+            if not name.endswith(".so"):
+                continue
+            code = subprocess.Popen(["objdump", "-d", package.extract(name, d)],
+                                    stdout=subprocess.PIPE, text=True)
+            wide = any("%zmm" in line for line in code.stdout)
+            code.kill()
+            code.wait()
+            if wide:
+                raise RuntimeError("not comparable: compiled with instructions of AVX-512")
