@@ -57,6 +57,18 @@ bool lw_backend_binds(void)
     return binds;
 }
 
+static lw_conv_choices tuned;
+
+void lw_backend_tune(lw_conv_choices choices)
+{
+    tuned = choices;
+}
+
+lw_conv_choices lw_backend_tuned(void)
+{
+    return tuned;
+}
+
 static char failure[256]; /* the first of any device, else empty */
 
 void lw_backend_fail(const char *why)

@@ -14,10 +14,11 @@
 #include "plan/plan.h"
 
 typedef struct lw_backend_options {
-    int threads;       /* of the host; 0: all CPUs this process may use */
-    bool bind;         /* a core for each of them: lw_pool_new_bound */
-    lw_isa isa;        /* best level of the host's kernels that may be used */
-    lw_conv_mode conv; /* where f32 convolutions use Winograd's tiles */
+    int threads;           /* of the host; 0: all CPUs this process may use */
+    bool bind;             /* a core for each of them: lw_pool_new_bound */
+    lw_isa isa;            /* best level of the host's kernels that may be used */
+    lw_conv_mode conv;     /* where f32 convolutions use Winograd's tiles */
+    lw_conv_choices tuned; /* measured ones, before those of the rule; outlive the device */
 } lw_backend_options;
 
 /* The device that lw_session_device opens from now on. LW_EDEVICE: this machine has none such. */
@@ -27,6 +28,8 @@ const char *lw_backend_chosen(void);
 /* What lw_session_device asks of it from now on. */
 void lw_backend_bind(bool on);
 bool lw_backend_binds(void);
+void lw_backend_tune(lw_conv_choices choices); /* borrowed */
+lw_conv_choices lw_backend_tuned(void);
 /* LW_EDEVICE: there is no device of this name ("cpu"; "cuda", "cuda:1", an NVIDIA GPU;
  * "cpu-discrete", which behaves as one with memory of its own, for tests). */
 int lw_backend_open(const char *name, const lw_backend_options *options, lw_device **out);

@@ -12,6 +12,7 @@
 #define LW_BENCH_H
 
 #include "bench/bench_doctor.h"
+#include "bench/bench_tune.h"
 #include "bench/ladder/bench_ladder.h"
 #include "bench/profile/bench_profile.h"
 #include "formats/formats.h"

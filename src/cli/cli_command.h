@@ -15,7 +15,7 @@ typedef struct lw_cli_globals {
     int32_t bind;    /* to cores or not */
     int32_t conv;    /* lw_conv_mode */
     int64_t seed;
-    const char *device, *config;
+    const char *device, *config, *tuned;
     bool json, quiet, verbose, progress, dry_run, version, help;
 } lw_cli_globals;
 

@@ -16,6 +16,12 @@ const lw_option lw_global_options[] = {
      .help =
          "3x3 convolutions in f32: with Winograd's tiles where measured faster (auto), never, or "
          "wherever they apply; results differ by rounding"},
+    {LW_OPT(lw_cli_globals, tuned), .name = "tuned", .path = LW_PATH_IN, .unit = "json",
+     .group = "Global options",
+     .help =
+         "compute 3x3 convolutions as `leeway bench --tune` measured them on this machine; results "
+         "differ by rounding (default: by the rules that come with the program, the same for "
+         "all processors of a level)"},
     {LW_OPT(lw_cli_globals, seed), .name = "seed", .fallback = "0", .group = "Global options",
      .help = "seed of every random number"},
     {LW_OPT(lw_cli_globals, device), .name = "device", .resume = LW_RESUME_FREE, .fallback = "cpu",

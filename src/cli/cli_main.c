@@ -190,6 +190,8 @@ static int run_command(lw_cli *cli, lw_arena *arena, int words)
     if (cli->global.quiet || cli->global.verbose)
         lw_log_set(cli->global.quiet ? LW_LOG_ERROR : LW_LOG_INFO);
     LW_TRY(place_threads(&cli->global));
+    if (cli->global.tuned)
+        LW_TRY(lw_session_tune(cli->global.tuned));
     LW_TRY(cli->command->run(cli, cli->config));
     return lw_backend_failed();
 }

@@ -29,6 +29,7 @@
 #include "session/session_sampler.h"
 #include "session/session_sampler_turns.h"
 #include "session/session_translator.h"
+#include "session/session_tuned.h"
 #include "session/session_unet.h"
 #include "session/session_verdict.h"
 #include "session/session_verdict_text.h"

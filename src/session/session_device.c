@@ -4,8 +4,10 @@
 
 int lw_session_device_with(int threads, int32_t conv, lw_device **out)
 {
-    lw_backend_options o = {
-        .threads = threads, .bind = lw_backend_binds(), .conv = (lw_conv_mode)conv};
+    lw_backend_options o = {.threads = threads,
+                            .bind = lw_backend_binds(),
+                            .conv = (lw_conv_mode)conv,
+                            .tuned = lw_backend_tuned()};
     LW_TRY(lw_isa_chosen(&o.isa));
     return lw_backend_open(lw_backend_chosen(), &o, out);
 }

@@ -58,6 +58,7 @@ int lw_cpu_open(const lw_backend_options *o, lw_device **out)
     }
     lw_kernels_init(&c->k, o->isa);
     c->conv = o->conv;
+    c->tuned = o->tuned;
     c->dev = (lw_device){.name = "cpu",
                          .isa = lw_isa_name(o->isa),
                          .pool = pool,
@@ -106,7 +107,7 @@ lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch)
 int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass)
 {
     const cpu *c = d->self;
-    return lw_winograd_tile(num, s, pass, c->k.isa, c->conv);
+    return lw_winograd_tile_of(&c->tuned, num, s, pass, c->k.isa, c->conv);
 }
 
 void *lw_cpu_arg(cpu_lower *c, size_t bytes)

@@ -9,6 +9,7 @@ typedef struct cpu {
     lw_device dev; /* first: what lw_device.self points to is both */
     lw_kernels k;
     lw_conv_mode conv;
+    lw_conv_choices tuned;
     double *norm_part; /* partial sums of the longest update yet */
     int64_t norm_parts;
 } cpu;

@@ -171,6 +171,9 @@ int lw_profile_text(const lw_profile *p, const lw_profile_view *v, lw_str *out)
                 "%s\n%d steps, %.4g ms (profiled), %.4g ms as a whole; this machine: %.0f "
                 "GFLOP/s, %.0f GB/s\n",
                 p->title, (int)p->n_step, p->ms, p->method[0].ms, p->gflops, p->gbytes);
+    const char *tuned = NULL;
+    LW_TRY(lw_json_opt_str(p->machine, "machine", "tuned", &tuned));
+    lw_str_addf(out, "ways of computing 3x3 convolutions: %s\n", tuned ? tuned : "as shipped");
     LW_TRY(lw_profile_group_table(p, 0, &ops));
     LW_TRY(add_table(&ops, "by op", out));
     if (v->layers) {

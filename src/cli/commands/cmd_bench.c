@@ -11,7 +11,7 @@
 
 typedef struct bench_cli {
     lw_bench_config c;
-    const char *save, *csv, *compare[2];
+    const char *save, *csv, *tune, *compare[2];
     int32_t n_compare;
     double limit_gib, child; /* child: when a parent started this process; < 0: nobody did */
     bool force;
@@ -109,6 +109,12 @@ static const lw_option options[] = {
      .help = "compare times of different machines"},
     {LW_OPT(bench_cli, csv), .name = "csv", .path = LW_PATH_OUT, .unit = "csv", .group = "Output",
      .help = "write one row per case"},
+    {LW_OPT(bench_cli, tune), .name = "tune", .path = LW_PATH_OUT, .unit = "json",
+     .group = "Output",
+     .help = "instead of cases: measure every way of computing 3x3 convolutions of usual shapes on "
+             "this machine, 4 pictures at a time, and write the fastest for --tuned; what the "
+             "program would do anyway stays unless another way is 5 % faster. --filter: "
+             "f32.forward.128_128@32"},
     {LW_OPT(bench_cli, child), .name = "child", .fallback = "-1", .min = -1, .max = 1e300,
      .unit = "s", .group = "Output", .transient = true, .hidden = true,
      .help = "one start, as the processes that startup starts do it: the clock at which they were "
@@ -257,9 +263,46 @@ static int run_ladder(const lw_cli *cli, const bench_cli *o)
     return text.failed ? LW_ENOMEM : 0;
 }
 
+static void print_tuned(const lw_tuned_row *row, int n)
+{
+    int other = 0;
+    for (int i = 0; i < n; i++) {
+        const lw_conv_choice *c = &row[i].choice;
+        if (c->tile == row[i].shipped)
+            continue;
+        other++;
+        lw_cli_print("%-4s %-9s %4d -> %4d @ %dx%d: tiles of %d in %.3f ms, shipped %d in %.3f\n",
+                     lw_num_name(c->num), c->pass == LW_CONV_FORWARD ? "forward" : "data_grad",
+                     (int)c->C, (int)c->O, (int)c->H, (int)c->W, c->tile, row[i].ms, row[i].shipped,
+                     row[i].shipped_ms);
+    }
+    lw_cli_print("%d convolutions, %d of them faster than as shipped\n", n, other);
+}
+
+static int run_tune(const lw_cli *cli, const bench_cli *o)
+{
+    LW_CLEANUP(lw_free) lw_tuned_row *row = NULL;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    const lw_tune_config c = {.threads = (int)cli->global.threads,
+                              .samples = LW_MIN((int)o->c.samples, 15),
+                              .filter = o->c.filter};
+    lw_isa isa;
+    int n = 0;
+    if (cli->global.tuned)
+        return lw_fail(LW_EUSAGE, "--tune measures what --tuned would change: give one of them");
+    LW_TRY(lw_isa_chosen(&isa));
+    lw_cli_observer_open(&obs, cli);
+    LW_TRY(lw_job_tune(&c, &obs.calls, &row, &n));
+    LW_TRY(lw_tuned_save(o->tune, row, n, c.threads, isa));
+    print_tuned(row, n);
+    return 0;
+}
+
 static int run(const lw_cli *cli, const void *config)
 {
     const bench_cli *o = config;
+    if (o->tune)
+        return run_tune(cli, o);
     if (o->ladder)
         return run_ladder(cli, o);
     if (o->child >= 0)

@@ -34,6 +34,24 @@ bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass);
 int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa,
                      lw_conv_mode mode);
 
+/* A measured choice instead of the rule's: how one picture's convolution is computed. */
+typedef struct lw_conv_choice {
+    lw_num num;
+    lw_conv_pass pass;
+    int32_t C, O, H, W;
+    int tile; /* as lw_winograd_tile gives it */
+} lw_conv_choice;
+typedef struct lw_conv_choices {
+    const lw_conv_choice *row; /* borrowed */
+    int n;
+} lw_conv_choices;
+/* Its 3x3 convolution of one picture, for lw_conv_shape_init. */
+lw_conv_shape lw_conv_choice_shape(const lw_conv_choice *c);
+bool lw_conv_choice_same(const lw_conv_choice *a, const lw_conv_choice *b); /* but for the tile */
+/* The rule's answer, or that of the first row for this shape. Rows are looked at under mode auto only. */
+int lw_winograd_tile_of(const lw_conv_choices *chosen, lw_num num, const lw_conv_shape *s,
+                        lw_conv_pass pass, lw_isa isa, lw_conv_mode mode);
+
 /*
  * 32-bit words (a float or two bf16) of the transformed weights, tasks to make them; words of transformed inputs that all tasks
  * share and tasks to make these (0: each task makes its own, in scratch); tasks of the convolution and

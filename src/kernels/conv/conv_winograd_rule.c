@@ -61,3 +61,37 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
         return 0;
     return num == LW_NUM_BF16 ? tile_bf16(s, pass, isa, mode) : tile_f32(s, isa, mode);
 }
+
+lw_conv_shape lw_conv_choice_shape(const lw_conv_choice *c)
+{
+    return (lw_conv_shape){.B = 1,
+                           .H = c->H,
+                           .W = c->W,
+                           .C = c->C,
+                           .O = c->O,
+                           .KH = 3,
+                           .KW = 3,
+                           .stride = 1,
+                           .pad_top = 1,
+                           .pad_left = 1,
+                           .pad_bottom = 1,
+                           .pad_right = 1};
+}
+
+bool lw_conv_choice_same(const lw_conv_choice *a, const lw_conv_choice *b)
+{
+    return a->num == b->num && a->pass == b->pass && a->C == b->C && a->O == b->O && a->H == b->H &&
+           a->W == b->W;
+}
+
+int lw_winograd_tile_of(const lw_conv_choices *chosen, lw_num num, const lw_conv_shape *s,
+                        lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
+{
+    const lw_conv_choice asked = {
+        .num = num, .pass = pass, .C = s->C, .O = s->O, .H = s->H, .W = s->W};
+    if (mode == LW_CONV_MODE_AUTO && lw_winograd_applies(s, pass))
+        for (int i = 0; i < chosen->n; i++)
+            if (lw_conv_choice_same(&chosen->row[i], &asked))
+                return chosen->row[i].tile;
+    return lw_winograd_tile(num, s, pass, isa, mode);
+}
