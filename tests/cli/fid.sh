@@ -206,3 +206,31 @@ both='--split-a train --split-b held-out --num-images 120 --battery enc,other,cl
     expect 2 fid synth:16 pictures.npy --battery enc,other,clip
     err_has 'B must be data'
 }
+
+# linear probes name the classes asked for: of data, of a generator; what has no classes is refused
+probe='--num-images 60 --probe enc,other,clip --probe-images 200'
+net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 --heads 2 --norm-groups 4'
+# shellcheck disable=SC2086
+{
+    expect 0 fid synth:16 synth:16 --split-a held-out $probe --threads 2
+    out_has 'fitted on 200 real pictures; 60 pictures of A, 60 real held-out ones'
+    out_has 'at least 2 of 3'
+    # both columns are of the same pictures: A is what real pictures are drawn from
+    sed -n 's/^\(enc\|other\|clip\) .* \([0-9.]*\) % (.*real *\([0-9.]*\) %$/\2 \3/p' "$out" >shares
+    [ "$(wc -l <shares)" -ge 2 ] || fails 'no shares'
+    while read -r made real; do [ "$made" = "$real" ] || fails "$made of A, $real of the same pictures"; done <shares
+    cp "$out" first
+    expect 0 fid synth:16 synth:16 --split-a held-out $probe --threads 1
+    cmp -s first "$out" || fails 'another share by one thread'
+    expect 0 train ddpm --data synth:16 --limit 64 --no-progress $net --batch-size 4 --steps 1 --output-dir made
+    expect 0 fid made synth:16 $probe --steps 2 --json
+    out_has '"named_real": {'
+    out_has '"needed": 2'
+    expect 0 fid made synth:16 $probe --steps 2 --dry-run
+    expect 2 fid pictures.npy synth:16 --probe enc
+    err_has 'nobody knows what classes'
+    expect 2 fid synth:16 pictures.npy --probe enc
+    err_has 'B must be labelled data'
+    expect 2 fid synth:16 --probe enc --save-stats x.npz
+    err_has 'name B'
+}

@@ -45,6 +45,14 @@ static const lw_option options[] = {
      .group = "Encoders",
      .help = "networks, or folders of them, with commas between: their verdict on A, beside real "
              "pictures of B that no training of A saw (docs/verdict.md)"},
+    {LW_OPT(fid_cli, c.probe), .name = "probe", .path = LW_PATH_IN, .unit = "specs",
+     .group = "Encoders",
+     .help = "networks, or folders of them, with commas between: a linear probe on each, fitted on "
+             "labelled training pictures of B, says how many pictures of A show the class asked "
+             "for, and of how many more than half of the networks say so (docs/verdict.md)"},
+    {LW_OPT(fid_cli, c.probe_images), .name = "probe-images", .fallback = "4000", .min = 10,
+     .max = 1e9, .unit = "pictures", .group = "Encoders",
+     .help = "that probes are fitted on, drawn by --seed, at most"},
     {LW_OPT_LIST(fid_cli, c.encoders, c.n_encoders), .name = "encoder", .aliases = "encoders",
      .path = LW_PATH_IN, .unit = "spec", .group = "Encoders",
      .help = "networks in whose features distances are measured, one row each; not needed for "
@@ -122,6 +130,26 @@ static json_t *row_json(const lw_fid_config *c, const lw_fid_row *r)
     return j;
 }
 
+static json_t *share_json(lw_interval i)
+{
+    return json_pack("{s:f, s:f, s:f}", "share", i.value, "low", i.low, "high", i.high);
+}
+
+static json_t *probe_json(const lw_fid_result *r)
+{
+    json_t *judges = json_array();
+    for (int i = 0; i < r->n_probes; i++) {
+        const lw_fid_probe *p = &r->probe[i];
+        json_array_append_new(judges,
+                              json_pack("{s:s, s:f, s:o, s:o}", "name", p->name, "ridge", p->ridge,
+                                        "made", share_json(p->made), "real", share_json(p->real)));
+    }
+    return json_pack("{s:I, s:I, s:I, s:o, s:i, s:o, s:o}", "fitted", (json_int_t)r->probe_fitted,
+                     "n", (json_int_t)r->probe_images[0], "n_real", (json_int_t)r->probe_images[1],
+                     "judges", judges, "needed", (int)r->probes_needed, "named",
+                     share_json(r->named), "named_real", share_json(r->named_real));
+}
+
 static void print_json(const lw_fid_config *c, const lw_fid_result *r)
 {
     json_t *rows = json_array();
@@ -136,6 +164,8 @@ static void print_json(const lw_fid_config *c, const lw_fid_result *r)
         json_object_set_new(j, "memory_bytes", json_integer((json_int_t)r->memory_bytes));
     if (r->verdict_json)
         json_object_set(j, "verdict", r->verdict_json);
+    if (r->n_probes)
+        json_object_set_new(j, "probe", probe_json(r));
     lw_cli_print_json(j);
 }
 
@@ -172,6 +202,28 @@ static void print_row(const lw_fid_config *c, const lw_fid_row *r)
         lw_cli_print("  note: %s\n", r->note[i]);
 }
 
+static void print_share(const char *name, lw_interval made, lw_interval real)
+{
+    lw_cli_print("%-28s %5.1f %% (%.1f to %.1f)   real %5.1f %%\n", name, 100 * made.value,
+                 100 * made.low, 100 * made.high, 100 * real.value);
+}
+
+static void print_probes(const lw_fid_result *r)
+{
+    char name[64];
+    if (!r->n_probes)
+        return;
+    lw_cli_print("\nthe class asked for, named by linear probes fitted on %lld real pictures; %lld "
+                 "pictures of A, %lld real held-out ones (95 %% intervals)\n",
+                 (long long)r->probe_fitted, (long long)r->probe_images[0],
+                 (long long)r->probe_images[1]);
+    for (int i = 0; i < r->n_probes; i++)
+        print_share(r->probe[i].name, r->probe[i].made, r->probe[i].real);
+    snprintf(name, sizeof name, "at least %d of %d", (int)r->probes_needed, (int)r->n_probes);
+    if (r->n_probes > 1)
+        print_share(name, r->named, r->named_real);
+}
+
 static void print_text(const lw_fid_config *c, const lw_fid_result *r)
 {
     char time[32], bytes[32];
@@ -182,8 +234,9 @@ static void print_text(const lw_fid_config *c, const lw_fid_result *r)
         print_row(c, &r->row[i]);
     if (*r->verdict)
         lw_cli_print("\n%s", r->verdict);
+    print_probes(r);
     if (c->dry_run) {
-        if (c->battery)
+        if (c->battery || c->probe)
             lw_cli_print("verdict: about %s\n", lw_fmt_time(time, r->verdict_seconds));
         for (int i = 0; i < r->n_rows; i++)
             lw_cli_print("%s: about %s\n", r->row[i].distance,
@@ -226,7 +279,7 @@ static int run(const lw_cli *cli, const void *config)
 const lw_command lw_cmd_fid = {
     .name = "fid",
     .summary = "distances between two sets of pictures, in the features of frozen networks",
-    .usage = "A B --encoder SPEC[,SPEC...] | --battery SPECS [options]",
+    .usage = "A B --encoder SPEC[,SPEC...] | --battery SPECS | --probe SPECS [options]",
     .notes =
         "Each distance is called by its encoder; only that of Inception-v3 in its published form "
         "and with its own resize is called FID. What decides a number beside the pictures (encoder "
@@ -241,6 +294,8 @@ const lw_command lw_cmd_fid = {
         "--precision-recall --kid --sw\n"
         "leeway fid cifar10:data --split-a train --encoder resnet56.safetensors --save-stats "
         "cifar10-resnet56.npz\n"
+        "leeway fid runs/drift cifar10:data --num-images 2000 --probe "
+        "mobilenet.safetensors,dinov2,clip\n"
         "leeway fid samples.npz cifar10-resnet56.npz --encoder resnet56.safetensors --json",
     .options = {options},
     .config_size = sizeof(fid_cli),

@@ -7,7 +7,7 @@
 #include "formats/formats.h"
 #include "session/session.h"
 
-enum { LW_FID_ENCODERS = 32 };
+enum { LW_FID_ENCODERS = 32, LW_FID_PROBES = LW_BATTERY_MOST };
 
 typedef struct lw_fid_config {
     const char *set[2]; /* A and B; B may be NULL when statistics are to be written */
@@ -17,8 +17,10 @@ typedef struct lw_fid_config {
     int32_t image_size; /* side of pictures of data for networks that take any; 0: their own */
     const char *encoders[LW_FID_ENCODERS];
     int32_t n_encoders;
-    const char *battery; /* encoders, or folders of them, that judge A together; NULL: none */
-    const char *resize;  /* a name of lw_resample_form_name; NULL: the encoder's own */
+    const char *battery;  /* encoders, or folders of them, that judge A together; NULL: none */
+    const char *probe;    /* likewise, whose linear probes name the classes of A; NULL: none */
+    int64_t probe_images; /* of B's training part, that they are fitted on, at most */
+    const char *resize;   /* a name of lw_resample_form_name; NULL: the encoder's own */
     bool precision_recall, kid, inception_score, sliced_wasserstein;
     const char *save_stats; /* of the last set; or NULL */
     bool force;             /* contracts may differ */
@@ -58,6 +60,14 @@ typedef struct lw_fid_row {
     double seconds;
 } lw_fid_row;
 
+/* What a linear probe on one network says (eval_probe.h): shares of pictures whose class it names,
+ * with their 95 % intervals (Wilson's). */
+typedef struct lw_fid_probe {
+    char name[48];
+    double ridge;
+    lw_interval made, real; /* of A; of held-out pictures of B */
+} lw_fid_probe;
+
 typedef struct lw_fid_result {
     lw_fid_side side[2];
     lw_fid_row row[LW_FID_ENCODERS];
@@ -65,12 +75,17 @@ typedef struct lw_fid_result {
     char verdict[8192];   /* of the battery, in lines; "": there was none */
     json_t *verdict_json; /* the object "verdict" of docs/formats.md, the caller's; or NULL */
     double verdict_seconds;
-    double seconds;        /* predicted by a dry run */
-    uint64_t memory_bytes; /* most of it: pictures, features, one network */
+    lw_fid_probe probe[LW_FID_PROBES];
+    int32_t n_probes, probes_needed;       /* more than half of them name a class together */
+    int64_t probe_fitted, probe_images[2]; /* pictures: learnt from; of A, of B's held-out part */
+    lw_interval named, named_real;         /* by that many: of A, of B */
+    double seconds;                        /* predicted by a dry run */
+    uint64_t memory_bytes;                 /* most of it: pictures, features, one network */
 } lw_fid_result;
 
 /*
- * One row for each encoder; with a battery its verdict on A, beside the real pictures of B; without encoders one row, of two sets that are features or statistics
+ * One row for each encoder; with a battery its verdict on A, beside the real pictures of B; with a probe
+ * the shares of A whose class its networks name; without encoders one row, of two sets that are features or statistics
  * already. LW_EUSAGE: an encoder is needed, or a measure that these sets do not have; LW_EFORMAT:
  * what is wrong with a set, or contracts that differ.
  */

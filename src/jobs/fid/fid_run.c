@@ -48,7 +48,9 @@ static int check_config(const fid_state *s)
         pictures = pictures || lw_fid_is_pictures(&s->set[i]);
     if (c->battery && s->n < 2)
         return lw_fail(LW_EUSAGE, "--battery: name B, real pictures that A is held against");
-    if (pictures && c->n_encoders == 0 && !c->battery)
+    if (c->probe && s->n < 2)
+        return lw_fail(LW_EUSAGE, "--probe: name B, labelled pictures that probes are fitted on");
+    if (pictures && c->n_encoders == 0 && !c->battery && !c->probe)
         return lw_fail(LW_EUSAGE, "pictures have no distance by themselves: --encoder SPEC says in "
                                   "whose features");
     if (c->save_stats && c->n_encoders > 1)
@@ -346,7 +348,7 @@ static int run(fid_state *s)
         LW_TRY(lw_fid_set_make(&s->set[i], s->dev, s->obs, &s->out->seconds));
     for (int i = 0; i < s->n; i++)
         describe_side(s, i);
-    s->out->n_rows = LW_MAX(s->c->n_encoders, s->c->battery ? 0 : 1);
+    s->out->n_rows = LW_MAX(s->c->n_encoders, s->c->battery || s->c->probe ? 0 : 1);
     for (int32_t e = 0; e < s->out->n_rows; e++) {
         LW_TRY(run_encoder(s, s->c->n_encoders ? s->c->encoders[e] : NULL, &s->out->row[e]));
         s->out->seconds += s->out->row[e].seconds;
@@ -354,6 +356,8 @@ static int run(fid_state *s)
     tell_apart(s->out);
     if (s->c->battery)
         LW_TRY(lw_fid_verdict(s->c, s->set, s->dev, s->obs, s->out));
+    if (s->c->probe)
+        LW_TRY(lw_fid_probes(s->c, s->set, s->dev, s->obs, s->out));
     s->out->seconds += s->out->verdict_seconds;
     if (!s->c->dry_run)
         s->out->seconds = lw_now() - t;

@@ -151,6 +151,7 @@ static int open_sampler(fid_set *s, lw_device *dev, const lw_source *source, lw_
     LW_TRY(lw_channels_check(s->source, lw_picture_channels(source->net), 3));
     s->gray = lw_picture_channels(source->net) == 1;
     s->n = c->num_images;
+    s->classes = source->net->classes;
     s->h = s->w = lw_picture_side(source->net);
     return lw_sampler_new(dev, source->net,
                           &(lw_sampler_opts){.method = source->method,

@@ -22,13 +22,15 @@ typedef struct fid_set {
     char letter; /* 'A' or 'B' */
     fid_kind kind;
     int32_t split;
-    lw_str spec;     /* of data */
-    int64_t n;       /* pictures or rows; 0: not known yet, or not said */
-    int32_t h, w;    /* of pictures in memory */
-    uint8_t *rgb;    /* [n][h][w][3] */
-    bool gray;       /* the three are one */
-    float *rows;     /* [n][dim] features */
-    int32_t dim;     /* of features and statistics */
+    lw_str spec;  /* of data */
+    int64_t n;    /* pictures or rows; 0: not known yet, or not said */
+    int32_t h, w; /* of pictures in memory */
+    uint8_t *rgb; /* [n][h][w][3] */
+    bool gray;    /* the three are one */
+    int32_t
+        classes; /* that a generator is asked for in turn: picture i for i mod classes; else 0 */
+    float *rows; /* [n][dim] features */
+    int32_t dim; /* of features and statistics */
     lw_stats *stats; /* of FID_STATS; beside pictures those that an ADM reference has of all its
                         pictures, for Inception's features */
     lw_contract contract; /* of features and statistics */

@@ -42,6 +42,9 @@ int lw_fid_view_predict(const fid_view *v, lw_device *dev, double *seconds, uint
 /* Of c->battery: A beside real pictures of B (fid_verdict.c). */
 int lw_fid_verdict(const lw_fid_config *c, const fid_set set[2], lw_device *dev,
                    const lw_observer *obs, lw_fid_result *out);
+/* Of c->probe: does A show the classes asked for (fid_probe.c)? */
+int lw_fid_probes(const lw_fid_config *c, const fid_set set[2], lw_device *dev,
+                  const lw_observer *obs, lw_fid_result *out);
 /* Statistics and contract into a file. */
 int lw_fid_save(const fid_view *v, const char *path);
 
