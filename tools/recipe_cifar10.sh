@@ -7,7 +7,7 @@
 #
 #   --minutes M      for encoder and drift together (60)
 #   --encoder SPEC   a published encoder instead of one trained here: drift gets all minutes
-#   --beside LIST    ddpm, flow or ddpm,flow: the same U-Net for as many minutes as drift, and `leeway compare` of DDPM
+#   --beside LIST    ddpm, flow or ddpm,flow: the same U-Net for as many minutes as drift, and `leeway compare` of all
 #   --seed N         of every training (0)
 #   --steps-to FILE  trains nothing for long: writes how many steps --minutes hold on this machine, 40 of each training
 #                    timed now (one to three minutes; nothing else should run) and the time of real features counted
@@ -160,8 +160,8 @@ if [ -n "$steps_to" ]; then
     exit
 fi
 
-few='--num-images 2000' scored='--n-ddpm 1000'
-[ $trial = no ] || few='--num-images 100' scored='--score-steps 1 --ancestral-steps= --ddim-steps 2'
+few='--num-images 2000' probed='' scored='--n-ddpm 1000'
+[ $trial = no ] || few='--num-images 100' probed='--probe-images 200' scored='--score-steps 1 --ancestral-steps= --ddim-steps 2 --flow-steps 1,2'
 
 # How long NAME trains, else OTHERWISE; a trial some steps.
 length_of() { # NAME OTHERWISE
@@ -211,15 +211,20 @@ for run in drift ddpm flow; do
         "$program" fid "$dir/$run" "$data" --split-b held-out $few --encoder "$judge" --json >"$dir/fid_$run.new"
         mv "$dir/fid_$run.new" "$dir/fid_$run.json"
     }
+    [ -f "$dir/probe_$run.json" ] || {
+        "$program" fid "$dir/$run" "$data" $few --probe "$judge" $probed --json >"$dir/probe_$run.new"
+        mv "$dir/probe_$run.new" "$dir/probe_$run.json"
+    }
     echo "$run: Frechet distance in $judge: $(number_in frechet "$dir/fid_$run.json")"
+    echo "$run: shows the class asked for: $(number_in share "$dir/probe_$run.json") (by a probe on $judge)"
     [ -f "$dir/$run.png" ] || "$program" sample "$dir/$run" --n 80 --output "$dir/$run.png" --quiet
 done
-case ,$beside, in
-*,ddpm,*)
-    # shellcheck disable=SC2086
-    [ -f "$dir/compare/summary.json" ] ||
-        "$program" compare --drift "$dir/drift" --ddpm "$dir/ddpm" --encoder "$judge" --battery "$judge" $few \
-            $scored --planted-steps 0 --no-progress --output-dir "$dir/compare"
-    ;;
-esac
+set --
+for run in ddpm flow; do
+    ! beside $run || set -- "$@" "--$run" "$dir/$run"
+done
+# shellcheck disable=SC2086
+[ $# -eq 0 ] || [ -f "$dir/compare/summary.json" ] ||
+    "$program" compare --drift "$dir/drift" "$@" --encoder "$judge" --battery "$judge" $few $scored --planted-steps 0 \
+        --no-progress --output-dir "$dir/compare"
 echo "$dir: done"
