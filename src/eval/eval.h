@@ -18,6 +18,7 @@
  *   eval_laplace    uncertainty in one pass, from a network's last layer
  *   eval_rank       ranks of true answers among false ones, average precision
  *   eval_restore    how near a picture is to another, filters that restore it
+ *   eval_probe      which class features name, by a linear probe
  *   eval_series     whether the frames of a series decay
  *   eval_zero_shot  how ambiguous a picture is against texts
  *   eval_ranks      rank correlation and area under the curve, with intervals
@@ -37,6 +38,7 @@
 #include "eval/eval_answers.h"
 #include "eval/eval_laplace.h"
 #include "eval/eval_passes.h"
+#include "eval/eval_probe.h"
 #include "eval/eval_rank.h"
 #include "eval/eval_restore.h"
 #include "eval/eval_series.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "eval/eval_probe.h"
 #include "jobs/fid/fid_view.h"
 #include "store/store.h"
 
