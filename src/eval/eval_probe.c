@@ -164,7 +164,7 @@ void lw_probe_answer(const lw_probe *p, const float *features, int64_t n, int32_
 {
     for (int64_t i = 0; i < n; i++) {
         const float *f = features + i * p->dim;
-        double best = -INFINITY;
+        double best = -HUGE_VAL;
         for (int32_t c = 0; c < p->classes; c++) {
             const double *w = p->weight + (int64_t)c * p->dim;
             double y = p->share[c];
