@@ -52,7 +52,7 @@ for seed in $(echo "$seeds" | tr , ' '); do
     wait $!
     for name in plain guided; do
         [ $name = plain ] && list=1 || list=$strengths
-        for alpha in $(echo $list | tr , ' '); do
+        for alpha in $(echo "$list" | tr , ' '); do
             out=$dir/$name-$seed-$alpha
             told=''
             [ $name = plain ] || told="--alpha $alpha"
