@@ -7,6 +7,6 @@ set(SOURCES
   commands/cmd_inspect.c commands/cmd_profile.c commands/cmd_quantize.c commands/cmd_report.c
   commands/cmd_run.c commands/cmd_sample.c commands/cmd_stream.c commands/cmd_stream_doctor.c commands/cmd_train.c commands/cmd_train_autoencoder.c commands/cmd_train_check.c
   commands/cmd_train_ddpm.c commands/cmd_train_drift.c
-  commands/cmd_train_encoder.c commands/cmd_train_flow.c commands/cmd_train_toy.c prove/cmd_prove.c prove/cmd_prove_answers.c prove/cmd_prove_bench.c prove/cmd_prove_check.c
+  commands/cmd_train_encoder.c commands/cmd_train_toy.c prove/cmd_prove.c prove/cmd_prove_answers.c prove/cmd_prove_bench.c prove/cmd_prove_check.c
   prove/cmd_prove_compare.c prove/cmd_prove_candidates.c prove/cmd_prove_depths.c prove/cmd_prove_eval.c prove/cmd_prove_kge.c prove/cmd_prove_rank.c
   prove/cmd_prove_trace.c prove/cmd_prove_train.c)

@@ -161,30 +161,25 @@ static void apart_cell(const char *name, double drift, double other, double perc
         lw_table_mark(t, LW_MARK_WARN);
 }
 
-/* A row of seconds that each was trained for, and by how much they differ from drift's. */
-static void clock_row(const comparing *w, const lw_compare_shown *shown, lw_table *t)
+/* Seconds that one was trained for, by the clock or by processor. */
+static double seconds_of(const lw_train_work *k, bool cpu)
 {
-    const lw_compare_work *k = w->out->work;
-    char text[32];
-    lw_table_cell(t, "training, by the clock");
-    for (int i = 0; i < w->n_others; i++)
-        apart_cell(k[i].name, k[i].drift.wall, k[i].other.wall, k[i].wall_percent, t);
-    lw_table_cell(t, "%s", lw_fmt_time(text, k[0].drift.wall));
-    for (int i = 0; i < shown->n; i++)
-        lw_table_cell(t, "%s", lw_fmt_time(text, k[shown->other[i]].other.wall));
-    empty_cells(t, 1);
+    return cpu ? k->cpu : k->wall;
 }
 
-static void processor_row(const comparing *w, const lw_compare_shown *shown, lw_table *t)
+/* A row of seconds that each was trained for, and by how much they differ from drift's. */
+static void seconds_row(const comparing *w, const lw_compare_shown *shown, const char *name,
+                        bool cpu, lw_table *t)
 {
     const lw_compare_work *k = w->out->work;
     char text[32];
-    lw_table_cell(t, "training, processor time");
+    lw_table_cell(t, "%s", name);
     for (int i = 0; i < w->n_others; i++)
-        apart_cell(k[i].name, k[i].drift.cpu, k[i].other.cpu, k[i].cpu_percent, t);
-    lw_table_cell(t, "%s", lw_fmt_time(text, k[0].drift.cpu));
+        apart_cell(k[i].name, seconds_of(&k[i].drift, cpu), seconds_of(&k[i].other, cpu),
+                   cpu ? k[i].cpu_percent : k[i].wall_percent, t);
+    lw_table_cell(t, "%s", lw_fmt_time(text, seconds_of(&k[0].drift, cpu)));
     for (int i = 0; i < shown->n; i++)
-        lw_table_cell(t, "%s", lw_fmt_time(text, k[shown->other[i]].other.cpu));
+        lw_table_cell(t, "%s", lw_fmt_time(text, seconds_of(&k[shown->other[i]].other, cpu)));
     empty_cells(t, 1);
 }
 
@@ -235,8 +230,8 @@ static void training_rows(const comparing *w, const lw_compare_shown *shown, lw_
     for (int i = 0; i < w->n_others; i++)
         known = known && w->out->work[i].known;
     if (known) {
-        clock_row(w, shown, t);
-        processor_row(w, shown, t);
+        seconds_row(w, shown, "training, by the clock", false, t);
+        seconds_row(w, shown, "training, processor time", true, t);
     }
     steps_row(w, shown, t);
     kept_row(w, shown, t);
