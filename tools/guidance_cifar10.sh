@@ -53,15 +53,15 @@ for seed in $(echo "$seeds" | tr , ' '); do
     for name in plain guided; do
         [ $name = plain ] && list=1 || list=$strengths
         for alpha in $(echo "$list" | tr , ' '); do
-            out=$dir/$name-$seed-$alpha
+            run=$dir/$name-$seed
+            out=$run-$alpha
             told=''
             [ $name = plain ] || told="--alpha $alpha"
             # shellcheck disable=SC2086
-            [ -f "$out.npy" ] || "$program" sample "$dir/$name-$seed" $told --n 2000 --output "$out.npy" --quiet
+            [ -f "$out.png" ] || "$program" sample "$run" $told --n 80 --output "$out.png" --quiet
             # shellcheck disable=SC2086
-            [ -f "$out.png" ] || "$program" sample "$dir/$name-$seed" $told --n 80 --output "$out.png" --quiet
             [ -f "$out.json" ] || {
-                "$program" fid "$out.npy" "$data" --num-images 2000 --battery "$battery" --json >"$out.new"
+                "$program" fid "$run" "$data" $told --num-images 2000 --battery "$battery" --probe "$battery" --json >"$out.new"
                 mv "$out.new" "$out.json"
             }
         done

@@ -123,6 +123,20 @@ err_has '--is: clip has no classes'
 # few pictures, and pictures that are none
 expect 0 fid synth:16 synth:16 --split-a held-out --num-images 20 --encoder enc --json
 out_has 'has rank 19 of 32: the distance is exact for it'
+expect 0 train drift --data synth:16 --limit 64 --base-channels 8 --channel-mult 1 --num-res-blocks 1 --norm-groups 4 \
+    --attn-resolutions 16 --groups 2 --negatives-per-group 4 --positives-per-group 8 --unconditional-per-group 2 \
+    --alpha-dist uniform --noise-shape 2x2 --latent-dim 4 --steps 4 --learning-rate 1e-2 --output-dir guided
+expect 0 fid guided synth:16 --num-images 20 --encoder enc --weights model --alpha 3
+out_has 'strength of guidance 3'
+expect 0 fid guided synth:16 --num-images 20 --encoder enc --weights model --alpha 3 --json
+out_has '"alpha": 3'
+strong=$(value frechet)
+expect 0 fid guided synth:16 --num-images 20 --encoder enc --weights model --json
+[ "$strong" != "$(value frechet)" ] || fails 'the strength of guidance changes nothing'
+expect 2 fid guided synth:16 --num-images 20 --encoder enc --alpha 5
+err_has 'strengths of guidance from 1 to 4'
+expect 2 fid synth:16 synth:16 --num-images 20 --encoder enc --alpha 2
+err_has 'no set is a generator'
 expect 2 fid synth:16 synth:16 --num-images 1 --encoder enc
 err_has 'A: synth:16 is one picture: a covariance needs two at least'
 nan='\000\000\300\177'

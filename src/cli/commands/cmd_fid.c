@@ -41,6 +41,8 @@ static const lw_option options[] = {
      .fallback = "auto", .group = "Pictures", .help = "of a generator, as in `leeway sample`"},
     {LW_OPT(fid_cli, c.steps), .name = "steps", .fallback = "0", .max = 4000, .unit = "evaluations",
      .group = "Pictures", .help = "of a generator per picture, as in `leeway sample`"},
+    {LW_OPT(fid_cli, c.alpha), .name = "alpha", .fallback = "0", .max = 1000, .group = "Pictures",
+     .help = "strength of guidance, of generators trained with --alpha-dist; 0: 1, which is none"},
     {LW_OPT(fid_cli, c.battery), .name = "battery", .path = LW_PATH_IN, .unit = "specs",
      .group = "Encoders",
      .help = "networks, or folders of them, with commas between: their verdict on A, beside real "
@@ -84,9 +86,11 @@ static const lw_option options[] = {
 
 static json_t *side_json(const lw_fid_side *s)
 {
-    return s->source ? json_pack("{s:s, s:s, s:o}", "source", s->source, "kind", s->kind, "count",
-                                 s->count ? json_integer((json_int_t)s->count) : json_null())
-                     : json_null();
+    return s->source
+               ? json_pack("{s:s, s:s, s:o, s:o*}", "source", s->source, "kind", s->kind, "count",
+                           s->count ? json_integer((json_int_t)s->count) : json_null(), "alpha",
+                           s->alpha > 0.0 ? json_real(s->alpha) : NULL)
+               : json_null();
 }
 
 static json_t *count_json(int64_t n)

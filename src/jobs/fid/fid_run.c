@@ -46,6 +46,9 @@ static int check_config(const fid_state *s)
                                   "statistics of A");
     for (int i = 0; i < s->n; i++)
         pictures = pictures || lw_fid_is_pictures(&s->set[i]);
+    if (c->alpha > 0.0 && s->set[0].kind != FID_GENERATOR &&
+        (s->n < 2 || s->set[1].kind != FID_GENERATOR))
+        return lw_fail(LW_EUSAGE, "--alpha %g: no set is a generator", c->alpha);
     if (c->battery && s->n < 2)
         return lw_fail(LW_EUSAGE, "--battery: name B, real pictures that A is held against");
     if (c->probe && s->n < 2)
@@ -80,6 +83,7 @@ static void describe_side(const fid_state *s, int i)
     snprintf(o->kind, sizeof o->kind, "%s", kinds[set->kind]);
     o->source = set->source;
     o->count = set->n;
+    o->alpha = set->alpha;
     if (set->kind == FID_ARRAY || set->kind == FID_GENERATOR)
         snprintf(o->what, sizeof o->what, "%lld %s of %dx%d%s", (long long)set->n, pictures_of(set),
                  (int)set->w, (int)set->h, set->kind == FID_GENERATOR ? ", to be made" : "");
@@ -91,6 +95,9 @@ static void describe_side(const fid_state *s, int i)
                  pictures_of(set));
     else if (set->kind == FID_STATS)
         snprintf(o->what, sizeof o->what, "statistics; the file does not say of how many pictures");
+    size_t n = strlen(o->what);
+    if (set->alpha > 0.0)
+        snprintf(o->what + n, sizeof o->what - n, ", strength of guidance %g", set->alpha);
 }
 
 /* ---- contracts ------------------------------------------------------------------------------- */

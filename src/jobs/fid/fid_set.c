@@ -152,11 +152,13 @@ static int open_sampler(fid_set *s, lw_device *dev, const lw_source *source, lw_
     s->gray = lw_picture_channels(source->net) == 1;
     s->n = c->num_images;
     s->classes = source->net->classes;
+    s->alpha = c->alpha;
     s->h = s->w = lw_picture_side(source->net);
     return lw_sampler_new(dev, source->net,
                           &(lw_sampler_opts){.method = source->method,
                                              .kind = c->sampler,
                                              .steps = c->steps,
+                                             .alpha = c->alpha,
                                              .diffusion = source->diffusion,
                                              .batch = (int32_t)LW_MIN((int64_t)c->batch, s->n),
                                              .seed = c->seed,
