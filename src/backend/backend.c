@@ -82,6 +82,11 @@ int lw_backend_failed(void)
     return *failure ? lw_fail(LW_EDEVICE, "the device failed: %s", failure) : 0;
 }
 
+bool lw_backend_working(void)
+{
+    return !*failure;
+}
+
 int lw_backend_gpu(char *line, size_t size)
 {
     return lw_cuda_describe(0, line, size);

@@ -37,6 +37,8 @@ int lw_backend_open(const char *name, const lw_backend_options *options, lw_devi
  * with what it has computed to ask. LW_EDEVICE with the first failure of this process. */
 void lw_backend_fail(const char *why);
 int lw_backend_failed(void);
+/* None has failed: an LW_EDEVICE of compiling a plan means that the device lacks one of its ops. */
+bool lw_backend_working(void);
 /* One line about the first GPU; LW_EDEVICE: why there is none. */
 int lw_backend_gpu(char *line, size_t size);
 /* Does this program hold kernels for GPUs (was nvcc there when it was built)? */

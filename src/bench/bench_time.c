@@ -24,15 +24,14 @@ static int warm_up(const lw_bench_run *r, const lw_bench_work *w, int *repeat)
 {
     const lw_bench_config *c = r->config;
     double began = lw_now(), last = 0;
-    if (c->seconds > 0 && w->warm > fmax(c->seconds / 5, least_seconds))
+    int least = r->dev->replay ? 3 : 1; /* its runs are recorded in the second */
+    if (least == 1 && c->seconds > 0 && w->warm > fmax(c->seconds / 5, least_seconds))
         return 0;
-    for (int i = 0; i < LW_MAX(c->warm_up, 1); i++) {
-        double t = lw_now();
-        LW_TRY(w->call(w->self));
-        last = lw_now() - t;
+    for (int i = 0; i < LW_MAX(c->warm_up, least); i++) {
+        LW_TRY(lw_device_time(r->dev, 1, w->call, w->self, &last));
         if (lw_observe_stop(r->obs))
             return lw_fail(LW_ESTOPPED, "interrupted");
-        bool again = i == 0 && last < c->seconds;
+        bool again = i + 1 < least || (i == 0 && last < c->seconds);
         if (c->seconds > 0 && !again && lw_now() - began > c->seconds / 5)
             break;
     }
@@ -51,10 +50,9 @@ static int take_samples(lw_bench_run *r, const lw_bench_work *w, lw_bench_case *
     char note[96];
     double cpu = lw_process_seconds();
     for (double began = lw_now(); !enough(r->config, c->n, lw_now() - began);) {
-        double t = lw_now();
-        for (int i = 0; i < repeat; i++)
-            LW_TRY(w->call(w->self));
-        LW_TRY(lw_bench_add_sample(c, 1e3 * (lw_now() - t) / repeat));
+        double t;
+        LW_TRY(lw_device_time(r->dev, repeat, w->call, w->self, &t));
+        LW_TRY(lw_bench_add_sample(c, 1e3 * t / repeat));
         snprintf(note, sizeof note, "%s.%s %d/%d", c->suite, c->name, (int)c->n,
                  (int)r->config->samples);
         lw_observe_progress(r->obs, "bench", r->out->n - 1, r->total, note);
@@ -67,6 +65,8 @@ static int take_samples(lw_bench_run *r, const lw_bench_work *w, lw_bench_case *
 
 void lw_bench_set_share(const lw_bench_run *r, lw_num num, lw_bench_case *c)
 {
+    if (r->dev->mark) /* the peaks are the host's */
+        return;
     lw_summary s = lw_summarize(c->ms, c->n);
     double arithmetic = 1e-6 * c->flops / lw_machine_rate(&r->peak, num),
            memory = 1e-6 * c->bytes / lw_machine_read_gb(&r->peak, c->memory);
@@ -101,9 +101,9 @@ int lw_bench_measure_base(lw_bench_run *r, lw_bench_case *c, const char *base,
     if (n > 1)
         LW_TRY(call(self));
     for (int i = 0; i < n; i++) {
-        double t = lw_now();
-        LW_TRY(call(self));
-        ms[i] = 1e3 * (lw_now() - t);
+        double t;
+        LW_TRY(lw_device_time(r->dev, 1, call, self, &t));
+        ms[i] = 1e3 * t;
         if (lw_observe_stop(r->obs))
             return lw_fail(LW_ESTOPPED, "interrupted");
     }

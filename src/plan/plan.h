@@ -107,6 +107,8 @@ int lw_exec_run(lw_exec *e, const lw_tick *tick);
 /* Only what is not of the backward pass: outputs of the forward pass have the bits that they have in
  * whole runs. (A graph without gradients may be fused otherwise, and have others.) */
 int lw_exec_run_forward(lw_exec *e, const lw_tick *tick);
+/* Runs are not recorded, where the device records them: each starts its steps one by one. */
+void lw_exec_launch_each(lw_exec *e);
 /* Between two runs: every state value (lw_graph_output) that the last one made is what the next one
  * reads as its input. Memory changes places, nothing is copied: the output is undefined then. */
 void lw_exec_advance(lw_exec *e);

@@ -127,6 +127,13 @@ typedef struct lw_device {
     int (*replay)(void *self, lw_recording **r, const struct lw_tick *tick, int (*steps)(void *arg),
                   void *arg);
     void (*forget)(void *self, lw_recording **r);
+    /*
+     * The device's own clock: mark sets mark k (0, 1, ..) behind all that was started so far; elapsed
+     * waits until `to` is reached and says what lies between. NULL: run returns when its work is
+     * done, and the host's clock says how long it took. lw_device_time for most.
+     */
+    int (*mark)(void *self, int32_t k);
+    int (*elapsed)(void *self, int32_t from, int32_t to, double *seconds);
     /* *grad_norm: global norm after grad_scale, before clipping. LW_ENUMERIC when it is not finite:
      * nothing was changed. Formulas in kernels/optim/optim.h. */
     int (*update)(void *self, const lw_update *u, double *grad_norm);
@@ -135,5 +142,11 @@ typedef struct lw_device {
     void (*copy)(void *self, float *dst, const float *src, int64_t n);
     void (*close)(struct lw_device *dev);
 } lw_device;
+
+/* Marks of lw_device_time; execs that are profiled have those from LW_MARK_STEPS on. */
+enum { LW_MARK_BEGIN, LW_MARK_END, LW_MARK_STEPS };
+/* Seconds that `times` calls took by the device's clock. */
+int lw_device_time(const lw_device *d, int times, int (*call)(void *self), void *self,
+                   double *seconds);
 
 #endif

@@ -26,6 +26,7 @@ struct lw_exec {
     char *constants; /* with copies: the device's */
     size_t constant_bytes;
     bool profile;
+    bool launched;   /* each run starts its steps anew */
     bool alone;      /* this run stays on the calling thread */
     bool neighbour;  /* has one worker's scratch */
     double *seconds; /* per step and phase, summed */
@@ -290,6 +291,39 @@ static int run_phase(const lw_exec *e, const lw_launch *l)
     return 0;
 }
 
+/* Mark of the beginning of a phase; that of its end is the next. */
+static int32_t mark_of(const lw_exec *e, const lw_plan_step *s, int phase)
+{
+    return LW_MARK_STEPS + 2 * (int32_t)((s - e->plan->step) * LW_MAX_PHASES + phase);
+}
+
+/* A device with a clock of its own says after the run what phases took (gather). */
+static int time_phase(lw_exec *e, const lw_plan_step *s, const lw_launch *l)
+{
+    const lw_device *d = e->plan->dev;
+    int32_t mark = mark_of(e, s, l->task.phase);
+    if (d->mark) {
+        LW_TRY(d->mark(d->self, mark));
+        LW_TRY(run_phase(e, l));
+        return d->mark(d->self, mark + 1);
+    }
+    double t = lw_now();
+    LW_TRY(run_phase(e, l));
+    e->seconds[(s - e->plan->step) * LW_MAX_PHASES + l->task.phase] += lw_now() - t;
+    return 0;
+}
+
+static int gather(lw_exec *e, const lw_plan_step *s)
+{
+    const lw_device *d = e->plan->dev;
+    for (int k = 0; k < s->low.n_phases; k++) {
+        double t = 0.0;
+        LW_TRY(d->elapsed(d->self, mark_of(e, s, k), mark_of(e, s, k) + 1, &t));
+        e->seconds[(s - e->plan->step) * LW_MAX_PHASES + k] += t;
+    }
+    return 0;
+}
+
 static int run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick, bool may_stop)
 {
     void *in[LW_MAX_IN] = {NULL},
@@ -309,13 +343,8 @@ static int run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick, bool
                        .table = s->table ? e->addr[s->table] : NULL,
                        .scratch = e->scratch,
                        .tick = tick};
-    double *seconds = &e->seconds[(s - e->plan->step) * LW_MAX_PHASES];
-    for (l.task.phase = 0; l.task.phase < s->low.n_phases; l.task.phase++) {
-        double t = e->profile ? lw_now() : 0.0;
-        LW_TRY(run_phase(e, &l));
-        if (e->profile)
-            seconds[l.task.phase] += lw_now() - t;
-    }
+    for (l.task.phase = 0; l.task.phase < s->low.n_phases; l.task.phase++)
+        LW_TRY(e->profile ? time_phase(e, s, &l) : run_phase(e, &l));
     return 0;
 }
 
@@ -325,6 +354,9 @@ static int run_some(lw_exec *e, int begin, int end, const lw_tick *tick, bool ma
     for (int k = begin; k < end; k++)
         if (backward || !e->plan->step[k].node->backward)
             LW_TRY(run_step(e, &e->plan->step[k], tick, may_stop));
+    for (int k = begin; k < end && e->profile && e->plan->dev->mark; k++)
+        if (backward || !e->plan->step[k].node->backward)
+            LW_TRY(gather(e, &e->plan->step[k]));
     return 0;
 }
 
@@ -350,7 +382,7 @@ static int run_or_replay(whole_run r)
 {
     lw_exec *e = r.e;
     const lw_device *d = e->plan->dev;
-    if (!d->replay || !e->copy || e->profile || e->ranks || !r.backward)
+    if (!d->replay || e->launched || !e->copy || e->profile || e->ranks || !r.backward)
         return run_whole(&r);
     return d->replay(d->self, &e->recording[e->turn], r.tick, run_whole, &r);
 }
@@ -396,6 +428,27 @@ void lw_exec_run_alone(lw_exec *e, const lw_tick *tick)
     run_range(e, e->plan->n_prepare, e->plan->n_steps, tick ? tick : &no_tick, false);
     e->runs += e->profile;
     e->alone = false;
+}
+
+void lw_exec_launch_each(lw_exec *e)
+{
+    e->launched = true;
+}
+
+int lw_device_time(const lw_device *d, int times, int (*call)(void *self), void *self,
+                   double *seconds)
+{
+    double began = lw_now();
+    if (d->mark)
+        LW_TRY(d->mark(d->self, LW_MARK_BEGIN));
+    for (int i = 0; i < times; i++)
+        LW_TRY(call(self));
+    if (!d->mark) {
+        *seconds = lw_now() - began;
+        return 0;
+    }
+    LW_TRY(d->mark(d->self, LW_MARK_END));
+    return d->elapsed(d->self, LW_MARK_BEGIN, LW_MARK_END, seconds);
 }
 
 /* ---- profile --------------------------------------------------------------------------------- */

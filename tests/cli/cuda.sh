@@ -39,7 +39,7 @@ export LW_EMULATED_REPORT
 for d in cpu cuda; do
     expect 0 sample ddpm --n 1 --steps 4 --device $d --output $d.npy
 done
-grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs left' report || fails "left behind: $(cat report)"
+grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs, 0 events left' report || fails "left behind: $(cat report)"
 grep -q '^[0-9]* calls, [1-9]' report || fails 'no kernel ran'
 # the sampler's picture has two places, which its runs change: two recordings, each from its second run on
 grep -q ' kernels, 2 replays' report || fails "not replayed: $(cat report)"
@@ -51,6 +51,19 @@ near() { # near A B: numbers of two .npy files of f32, at most 1e-4 apart
         END {exit !(n > 0 && bad == 0)}'
 }
 near cpu.npy cuda.npy || fails 'pictures differ from the CPU by more than rounding'
+
+# Steps and wholes are timed by the driver's events; what the GPU lacks is a row that says so.
+expect 0 profile ddpm --device cuda --runs 3 --json
+out_has '"peak_gflops": null'
+grep -q '"ms": 0.0[,}]' "$out" && fails 'a step without its time'
+err_has 'is not computed on GPUs yet'
+grep -q ' [1-9][0-9]* replays.* 0 events left' report || fails "profile: $(cat report)"
+expect 0 bench unet --list --device cuda
+out_has 'unet.forward_launched_b128'
+expect 0 bench unet --list
+grep -q launched "$out" && fails 'the CPU records no runs'
+expect 0 bench kernels --filter conv3x3_128_3@32_s1_b8 --samples 3 --device cuda --csv bench.csv
+grep -q '_s1_b8,' bench.csv || fails "no row: $(cat bench.csv)"
 
 # What is computed beside the graphs is not taken to the CPU in silence.
 expect 6 field --gen cpu.npy --pos cpu.npy --output x.npy --device cuda
@@ -72,7 +85,7 @@ while :; do
     LW_EMULATED_FAIL=$k "$program" sample ddpm --n 1 --steps 3 --output x.npy --device cuda >"$out" 2>"$err"
     got=$?
     last="call $k fails"
-    grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs left' report || fails "$last: left behind: $(cat report)"
+    grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs, 0 events left' report || fails "$last: left behind: $(cat report)"
     [ "$(sed 's/ .*//' report)" -ge "$k" ] || break
     case $got in 5 | 6) ;; *) fails "$last: exit code $got" ;; esac
     # The address sanitizer says in three lines of its own that it does not know the driver's fibers.

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <ucontext.h>
 
 #include "backend/cuda/cuda_driver.h"
@@ -236,7 +237,7 @@ static struct {
     void *p;
     size_t bytes;
 } blocks[BLOCKS];
-static int contexts, streams, modules, graphs;
+static int contexts, streams, modules, graphs, events;
 static size_t used;
 static _Thread_local bool entered; /* the calling thread has a context */
 
@@ -297,8 +298,8 @@ __attribute__((destructor)) static void report(void)
         return;
     fprintf(f,
             "%ld calls, %ld kernels, %ld replays, %d blocks, %d contexts, %d streams, %d modules, "
-            "%d graphs left\n",
-            calls, launches, replayed, left, contexts, streams, modules, graphs);
+            "%d graphs, %d events left\n",
+            calls, launches, replayed, left, contexts, streams, modules, graphs, events);
     fclose(f);
 }
 
@@ -496,6 +497,49 @@ CALL(StreamDestroy_v2, lw_cu_stream *s)
 {
     streams--;
     return s ? 0 : INVALID;
+}
+
+/* Streams do everything at once: an event is over when it is recorded. */
+struct lw_cu_event {
+    struct timespec at;
+    bool recorded;
+};
+CALL(EventCreate, lw_cu_event **e, unsigned flags)
+{
+    FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    *e = calloc(1, sizeof **e);
+    events += *e != NULL;
+    return *e ? (int)flags : LW_CU_OUT_OF_MEMORY;
+}
+CALL(EventRecord, lw_cu_event *e, lw_cu_stream *s)
+{
+    FAIL_AT_WILL(700);
+    NOT_IN_CAPTURE();
+    if (!e || !s || !entered)
+        return INVALID;
+    e->recorded = true;
+    return clock_gettime(CLOCK_MONOTONIC, &e->at);
+}
+CALL(EventSynchronize, lw_cu_event *e)
+{
+    FAIL_AT_WILL(700);
+    NOT_IN_CAPTURE();
+    return e && e->recorded ? 0 : INVALID;
+}
+CALL(EventElapsedTime, float *ms, lw_cu_event *a, lw_cu_event *b)
+{
+    FAIL_AT_WILL(700);
+    if (!a || !b || !a->recorded || !b->recorded)
+        return INVALID;
+    *ms = (float)(b->at.tv_sec - a->at.tv_sec) * 1e3f +
+          (float)(b->at.tv_nsec - a->at.tv_nsec) * 1e-6f;
+    return 0;
+}
+CALL(EventDestroy_v2, lw_cu_event *e)
+{
+    events--;
+    free(e);
+    return 0;
 }
 
 /* Blocks run one after the other; threads of the program wait for each other. */

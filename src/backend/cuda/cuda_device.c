@@ -142,9 +142,11 @@ const lw_cuda_tick *lw_cuda_tick_at(const cuda *d)
 }
 
 /* The driver's contexts are a thread's own: workers of the pool have none yet. */
-static int enter(cuda *d)
+int lw_cuda_enter(cuda *d)
 {
     static _Thread_local const cuda *current;
+    if (d->failed)
+        return lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why);
     if (current == d)
         return 0;
     current = d;
@@ -153,9 +155,7 @@ static int enter(cuda *d)
 
 int lw_cuda_follow(cuda *d, const lw_tick *tick)
 {
-    if (d->failed)
-        return lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why);
-    LW_TRY(enter(d));
+    LW_TRY(lw_cuda_enter(d));
     if (d->recording || (tick->seed == d->tick.seed && tick->step == d->tick.step))
         return 0;
     d->tick = (lw_cuda_tick){.seed = tick->seed, .step = tick->step};
@@ -272,6 +272,7 @@ static void close_cuda(lw_device *dev)
     cuda *d = dev->self;
     if (d->tick_at)
         d->cu.MemFree_v2(d->tick_at);
+    lw_cuda_free_marks(d);
     if (d->stream)
         d->cu.StreamDestroy_v2(d->stream);
     for (int i = 0; i < LW_CUDA_FAMILIES; i++)
@@ -415,6 +416,8 @@ int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
                          .run = run,
                          .replay = lw_cuda_replay,
                          .forget = lw_cuda_forget,
+                         .mark = lw_cuda_mark,
+                         .elapsed = lw_cuda_elapsed,
                          .update = update,
                          .add = add,
                          .copy = add,

@@ -15,6 +15,7 @@ typedef struct lw_cu_context lw_cu_context;
 typedef struct lw_cu_module lw_cu_module;
 typedef struct lw_cu_function lw_cu_function;
 typedef struct lw_cu_stream lw_cu_stream;
+typedef struct lw_cu_event lw_cu_event;
 typedef struct lw_cu_graph lw_cu_graph;
 typedef struct lw_cu_graph_exec lw_cu_graph_exec;
 
@@ -52,6 +53,11 @@ enum {
     X(StreamCreate, (lw_cu_stream **, unsigned))                                                   \
     X(StreamSynchronize, (lw_cu_stream *))                                                         \
     X(StreamDestroy_v2, (lw_cu_stream *))                                                          \
+    X(EventCreate, (lw_cu_event **, unsigned))                                                     \
+    X(EventRecord, (lw_cu_event *, lw_cu_stream *))                                                \
+    X(EventSynchronize, (lw_cu_event *))                                                           \
+    X(EventElapsedTime, (float *, lw_cu_event *, lw_cu_event *))                                   \
+    X(EventDestroy_v2, (lw_cu_event *))                                                            \
     X(StreamBeginCapture_v2, (lw_cu_stream *, int))                                                \
     X(StreamEndCapture, (lw_cu_stream *, lw_cu_graph **))                                          \
     X(GraphInstantiateWithFlags, (lw_cu_graph_exec **, lw_cu_graph *, unsigned long long))         \

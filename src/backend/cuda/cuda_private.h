@@ -28,6 +28,8 @@ typedef struct cuda {
     lw_cu_module *module[LW_CUDA_FAMILIES];
     lw_cu_function *kernel[LW_CUDA_KERNELS];
     lw_memory memory;
+    lw_cu_event **mark; /* [n_marks]; NULL: never set */
+    size_t n_marks;
     lw_cu_ptr tick_at; /* the tick, where kernels read it */
     lw_cuda_tick tick; /* and what was written there last */
     bool recording;    /* a run is being captured: nothing but launches */
@@ -62,12 +64,18 @@ cuda_lower_fn lw_cuda_lower_matmul, lw_cuda_lower_conv2d, lw_cuda_lower_conv2d_d
 void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args);
 /* What kernels read the tick from. */
 const lw_cuda_tick *lw_cuda_tick_at(const cuda *d);
+/* The calling thread computes on this device. LW_EDEVICE: a call failed before. */
+int lw_cuda_enter(cuda *d);
 /* A phase follows: the calling thread computes on this device, kernels read this tick. */
 int lw_cuda_follow(cuda *d, const struct lw_tick *tick);
 /* lw_device.replay and forget. */
 int lw_cuda_replay(void *self, lw_recording **r, const struct lw_tick *tick,
                    int (*steps)(void *arg), void *arg);
 void lw_cuda_forget(void *self, lw_recording **r);
+/* lw_device.mark and elapsed. */
+int lw_cuda_mark(void *self, int32_t k);
+int lw_cuda_elapsed(void *self, int32_t from, int32_t to, double *seconds);
+void lw_cuda_free_marks(cuda *d);
 /* Blocks for n elements, a thread each; larger n are looped over. */
 int64_t lw_cuda_blocks(lw_cuda_kernel k, int64_t n);
 /* 0, or keeps the first failure: what was asked of the driver, and its answer. */

@@ -122,9 +122,9 @@ static int time_method(lw_workload *l, int32_t runs, lw_profile_method *m)
     double ms[MOST_RUNS];
     runs = LW_MIN(runs, MOST_RUNS);
     for (int32_t i = 0; i < runs; i++) {
-        double t = lw_now();
-        LW_TRY(lw_workload_run(l));
-        ms[i] = 1e3 * (lw_now() - t);
+        double t;
+        LW_TRY(lw_device_time(l->dev, 1, lw_workload_run, l, &t));
+        ms[i] = 1e3 * t;
     }
     m->ms = lw_summarize(ms, runs).p50;
     m->frame = l->info.frame_bytes;
@@ -177,7 +177,8 @@ static int run_methods(const subject *s, lw_device *dev, const lw_profile_config
         if (m == shown || (c->train && !m->trains) || (!c->train && m->train_only))
             continue;
         int rc = run_method(s, dev, c, m, false, plain, obs, p);
-        if (rc == LW_ENOMEM || rc == LW_EUNSUPPORTED)
+        bool lacks = rc == LW_EDEVICE && lw_backend_working();
+        if (rc == LW_ENOMEM || rc == LW_EUNSUPPORTED || lacks)
             lw_observe_say(obs, "%s: %s", m->name, lw_errmsg());
         else
             LW_TRY(rc);
@@ -189,10 +190,11 @@ static int describe(const subject *s, const lw_profile_config *c, const lw_bench
                     lw_device *dev, const lw_observer *obs, lw_profile *p)
 {
     lw_isa isa;
-    lw_machine_peak peak;
+    lw_machine_peak peak = {0};
     int threads = lw_pool_size(dev->pool);
     LW_TRY(lw_isa_chosen(&isa));
-    LW_TRY(lw_machine_measure(threads, isa, obs, &peak));
+    if (!dev->mark)
+        LW_TRY(lw_machine_measure(threads, isa, obs, &peak));
     p->threads = threads;
     p->n_model = c->n_model;
     for (int32_t i = 0; i < c->n_model; i++)
@@ -200,11 +202,12 @@ static int describe(const subject *s, const lw_profile_config *c, const lw_bench
     if (c->n_model > 0)
         LW_TRY(lw_profile_measure_barrier(p));
     p->machine = lw_machine_json(threads, isa);
-    p->gflops = lw_machine_rate(&peak, m->num);
-    p->gbytes = peak.read[LW_DRAM].all;
-    p->title = lw_arena_printf(p->arena, "%s%s, batch %d, %d x %d pixels, %s", c->source,
+    p->gflops = dev->mark ? (double)NAN : lw_machine_rate(&peak, m->num); /* of the host alone */
+    p->gbytes = dev->mark ? (double)NAN : peak.read[LW_DRAM].all;
+    p->title = lw_arena_printf(p->arena, "%s%s, batch %d, %d x %d pixels, %s%s%s", c->source,
                                c->train ? ", training step" : "", (int)c->batch, (int)s->side,
-                               (int)s->side, m->name);
+                               (int)s->side, m->name, dev->mark ? ", on " : "",
+                               dev->mark ? dev->name : "");
     p->method = lw_arena_alloc(p->arena, lw_bench_n_methods * sizeof *p->method);
     return p->machine && p->title && p->method ? 0
                                                : lw_fail(LW_ENOMEM, "no memory for the profile");

@@ -107,7 +107,9 @@ int lw_profile_page(const lw_profile *p, const lw_profile_view *v, const char *p
     LW_TRY(lw_json_opt_str(p->machine, "machine", "commit", &commit));
     LW_TRY(lw_json_opt_i64(p->machine, "machine", "threads", &n));
     snprintf(threads, sizeof threads, "%d", (int)n);
-    snprintf(peak, sizeof peak, "%.0f GFLOP/s, %.0f GB/s", p->gflops, p->gbytes);
+    snprintf(peak, sizeof peak, "not measured");
+    if (p->gflops > 0)
+        snprintf(peak, sizeof peak, "%.0f GFLOP/s, %.0f GB/s", p->gflops, p->gbytes);
     LW_TRY(lw_html_new("Where the time goes", p->title, &h));
     lw_html_facts(h,
                   (const char *const[]){"processor", cpu, "threads", threads, "instruction set",

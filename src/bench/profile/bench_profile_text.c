@@ -167,10 +167,11 @@ int lw_profile_text(const lw_profile *p, const lw_profile_view *v, lw_str *out)
 {
     LW_CLEANUP(lw_table_clear)
     lw_table ops = {0}, layers = {0}, steps = {0}, methods = {0}, threads = {0};
-    lw_str_addf(out,
-                "%s\n%d steps, %.4g ms (profiled), %.4g ms as a whole; this machine: %.0f "
-                "GFLOP/s, %.0f GB/s\n",
-                p->title, (int)p->n_step, p->ms, p->method[0].ms, p->gflops, p->gbytes);
+    lw_str_addf(out, "%s\n%d steps, %.4g ms (profiled), %.4g ms as a whole", p->title,
+                (int)p->n_step, p->ms, p->method[0].ms);
+    if (p->gflops > 0)
+        lw_str_addf(out, "; this machine: %.0f GFLOP/s, %.0f GB/s", p->gflops, p->gbytes);
+    lw_str_addf(out, "\n");
     const char *tuned = NULL;
     LW_TRY(lw_json_opt_str(p->machine, "machine", "tuned", &tuned));
     lw_str_addf(out, "ways of computing 3x3 convolutions: %s\n", tuned ? tuned : "as shipped");

@@ -301,7 +301,7 @@ int lw_bench_run_ops(lw_bench_run *r, const lw_bench_op *op, size_t n)
         if (!lw_bench_wants(r, op[i].name))
             continue;
         int rc = lw_workload_open(r->dev, &spec, &workload);
-        if (rc == LW_ENOMEM) {
+        if (rc == LW_ENOMEM || (rc == LW_EDEVICE && lw_backend_working())) {
             LW_TRY(lw_bench_skip(r, op[i].name, "f32", 0, workload.bytes, lw_errmsg()));
             continue;
         }

@@ -48,8 +48,10 @@ static int prepare(unet_suite *s)
     return lw_bench_reference_open(s->r, &spec, flops_of_one(s), &s->reference);
 }
 
-/* One method at one batch size; too little memory is a row of its own. */
-static int measure(unet_suite *s, const lw_bench_method *m, int32_t batch, const char *name)
+/* One method at one batch size; too little memory, or a device without one of its ops, is a row of its own.
+ * launched: its steps one by one, on a device that records runs and starts them as wholes. */
+static int measure(unet_suite *s, const lw_bench_method *m, int32_t batch, bool launched,
+                   const char *name)
 {
     lw_workload workload;
     double error;
@@ -57,9 +59,11 @@ static int measure(unet_suite *s, const lw_bench_method *m, int32_t batch, const
     LW_TRY(prepare(s));
     lw_workload_spec spec = spec_of(s, &u, m->opts);
     int rc = lw_workload_open(s->r->dev, &spec, &workload);
-    if (rc == LW_ENOMEM)
+    if (rc == LW_ENOMEM || (rc == LW_EDEVICE && lw_backend_working()))
         return lw_bench_skip(s->r, name, m->name, batch, workload.bytes, lw_errmsg());
     LW_TRY(rc);
+    if (launched)
+        lw_exec_launch_each(workload.exec);
     double began = lw_now();
     rc = lw_bench_reference_error(&s->reference, &workload, &error);
     if (rc == 0) {
@@ -84,10 +88,15 @@ static int measure_batches(unet_suite *s)
     char name[64];
     for (size_t m = 0; m < lw_bench_n_methods; m++)
         for (int32_t i = 0; i < n && !lw_bench_methods[m].train_only; i++) {
-            snprintf(name, sizeof name, "%sforward%s_b%d", c->large ? "large_" : "",
-                     lw_bench_methods[m].tag, (int)batch[i]);
+            const lw_bench_method *method = &lw_bench_methods[m];
+            snprintf(name, sizeof name, "%sforward%s_b%d", c->large ? "large_" : "", method->tag,
+                     (int)batch[i]);
             if (lw_bench_wants(s->r, name))
-                LW_TRY(measure(s, &lw_bench_methods[m], batch[i], name));
+                LW_TRY(measure(s, method, batch[i], false, name));
+            snprintf(name, sizeof name, "%sforward%s_launched_b%d", c->large ? "large_" : "",
+                     method->tag, (int)batch[i]);
+            if (s->r->dev->replay && lw_bench_wants(s->r, name))
+                LW_TRY(measure(s, method, batch[i], true, name));
         }
     return 0;
 }
@@ -112,7 +121,7 @@ static int measure_size(lw_bench_run *r, int32_t size)
                  lw_bench_methods[m].tag);
         if (!lw_bench_methods[m].train_only && lw_bench_methods[m].opts.opt > 0 &&
             lw_bench_wants(r, name))
-            rc = measure(&s, &lw_bench_methods[m], 1, name);
+            rc = measure(&s, &lw_bench_methods[m], 1, false, name);
     }
     close_suite(&s);
     return rc;
