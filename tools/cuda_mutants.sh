@@ -38,7 +38,7 @@ lived=0
 all=0
 for f in "$kernels"/*.cu "$kernels"/cuda_port.h; do
     # shellcheck disable=SC2013 # line numbers
-    for line in $(grep -n '^ *LW_SYNC\(_WARP\)\{0,1\}();$' "$f" | cut -d: -f1); do
+    for line in $(grep -n '^ *LW_\(SYNC\|SYNC_WARP\|COPY_WAIT\)();$' "$f" | cut -d: -f1); do
         sed "${line}d" "$f" >"$dir/$f"
         cmp -s "$f" "$dir/$f" && broken
         all=$((all + 1))

@@ -57,7 +57,7 @@ time_sample() { # the 38 M U-Net, random weights
 nvidia-smi -q >"$out/nvidia-smi.log" 2>&1
 "$program" info --json | tee "$out/info.json"
 grep -q '"cuda"' "$out/info.json" && ! grep -q '"devices": \["cpu"\]' "$out/info.json" || exit 6
-stage ops 120 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=82 "$PWD/$build/test_ops" || exit 1
+stage ops 120 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=90 "$PWD/$build/test_ops" || exit 1
 stage networks 90 env LW_GOLDEN_DEVICE=cuda "$PWD/$build/test_golden_networks"
 stage train_small 60 "$program" train ddpm --data synth:16 --limit 64 --base-channels 32 --channel-mult 1,2 \
     --num-res-blocks 1 --attn-resolutions 8 --norm-groups 8 --batch-size 4 --steps 2 --output-dir "$out/run"

@@ -45,6 +45,7 @@ static struct {
     thread_state state;
     int fiber;
 } threads[THREADS];
+static int n_copies[THREADS];                   /* each thread's, underway */
 static int order[THREADS], born, n_threads, on; /* on: the fiber that runs */
 static jmp_buf scheduler;
 static void (*body)(const void *);
@@ -181,6 +182,7 @@ static bool run_block(int n)
     shuffle(n);
     for (int i = 0; i < n; i++)
         threads[i].state = UNBORN;
+    memset(n_copies, 0, sizeof n_copies);
     born = 0;
     n_threads = n;
     while (born < n)
@@ -195,6 +197,63 @@ static bool run_block(int n)
             }
     }
     return true;
+}
+
+/* ---- copies that go on by themselves, and products of a warp ------------------------------------ */
+
+enum { UNDERWAY = 8 };
+static struct {
+    void *to;
+    const void *from;
+    bool there;
+} copies[THREADS][UNDERWAY];
+
+/* Until it is waited for, what is to be overwritten is no number. */
+void lw_emu_copy(void *to, const void *from, bool there)
+{
+    int *n = &n_copies[lw_emu_tid];
+    if (*n == UNDERWAY || (uintptr_t)to % 16 || (there && (uintptr_t)from % 16)) {
+        fprintf(stderr, "emulated driver: a copy that is not aligned, or too many\n");
+        abort();
+    }
+    memset(to, 0xff, 16);
+    copies[lw_emu_tid][*n].to = to;
+    copies[lw_emu_tid][*n].from = from;
+    copies[lw_emu_tid][(*n)++].there = there;
+}
+
+void lw_emu_copy_wait(void)
+{
+    for (int i = 0; i < n_copies[lw_emu_tid]; i++)
+        if (copies[lw_emu_tid][i].there)
+            memcpy(copies[lw_emu_tid][i].to, copies[lw_emu_tid][i].from, 16);
+        else
+            memset(copies[lw_emu_tid][i].to, 0, 16);
+    n_copies[lw_emu_tid] = 0;
+}
+
+static float half_of(uint32_t two, int k)
+{
+    uint32_t bits = k % 2 ? two & 0xffff0000u : two << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    static uint32_t l[THREADS][4], r[THREADS][2];
+    int first = lw_emu_tid / WARP * WARP, lane = lw_emu_tid % WARP;
+    memcpy(l[lw_emu_tid], left, sizeof l[0]);
+    memcpy(r[lw_emu_tid], right, sizeof r[0]);
+    lw_emu_sync_warp();
+    for (int i = 0; i < 4; i++) {
+        int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+        for (int k = 0; k < 16; k++)
+            sum[i] += half_of(l[first + row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2], k) *
+                      half_of(r[first + column * 4 + k % 8 / 2][k / 8], k);
+    }
+    lw_emu_sync_warp();
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */

@@ -169,6 +169,41 @@ static lw_val b_linear_bf16(op_ctx *c)
     return lw_linear_op(G, x, op_f32(c, false, -1, 1, DIMS(37, 18)),
                         op_f32(c, false, -1, 1, DIMS(37)));
 }
+/* Rows that tensor cores' kernels load eight numbers at a time, beyond a tile in every direction. */
+static lw_val b_linear_wide_bf16(op_ctx *c)
+{
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(67, 72)));
+    return lw_linear_op(G, x, op_f32(c, false, -1, 1, DIMS(66, 72)),
+                        op_f32(c, false, -1, 1, DIMS(66)));
+}
+static lw_val b_matmul_nn_bf16(op_ctx *c)
+{
+    return lw_matmul(G, bf16(c, op_f32(c, false, -1, 1, DIMS(65, 40))),
+                     op_f32(c, false, -1, 1, DIMS(40, 35)), false, false);
+}
+static lw_val b_conv3_wide_bf16(op_ctx *c)
+{
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 9, 8, 24)));
+    return lw_conv2d_op(G, x, op_f32(c, false, -.4f, .4f, DIMS(65, 3, 3, 24)),
+                        op_f32(c, false, -1, 1, DIMS(65)), 1, 1);
+}
+static lw_val b_conv3_dx_bf16(op_ctx *c)
+{
+    const lw_attr_conv a = {.kh = 3,
+                            .kw = 3,
+                            .stride = 2,
+                            .pad_t = 1,
+                            .pad_l = 1,
+                            .pad_b = 1,
+                            .pad_r = 1,
+                            .h = 9,
+                            .w = 8,
+                            .c = 10,
+                            .o = 24};
+    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 5, 4, 24)));
+    lw_val w = op_f32(c, false, -1, 1, DIMS(24, 3, 3, 10));
+    return lw_graph_op(G, LW_OP_CONV2D_DX, (lw_val[]){dy, w}, 2, &a, sizeof a);
+}
 static lw_val b_matmul_tn_bf16(op_ctx *c)
 {
     return lw_matmul(G, bf16(c, op_f32(c, false, -1, 1, DIMS(21, 18))),
@@ -652,6 +687,10 @@ static const op_case cases[] = {
     KINKS("depthwise_block", b_depthwise_block, 5e-5, 3e-2),
     CASE("cast", b_cast, 0, 0),
     CASE("linear_bf16", b_linear_bf16, 2e-5, 0),
+    CASE("linear_wide_bf16", b_linear_wide_bf16, 2e-5, 0),
+    CASE("matmul_nn_bf16", b_matmul_nn_bf16, 2e-5, 0),
+    CASE("conv3_wide_bf16", b_conv3_wide_bf16, 5e-5, 0),
+    CASE("conv3_dx_bf16", b_conv3_dx_bf16, 5e-5, 0),
     CASE("matmul_tn_bf16", b_matmul_tn_bf16, 2e-5, 0),
     CASE("conv3_bf16", b_conv3_bf16, 5e-5, 0),
     CASE("conv3_grads_bf16", b_conv3_grads_bf16, 2e-4, 0),

@@ -8,6 +8,7 @@ typedef struct norm_step {
     cuda_step step;
     lw_cuda_norm a;
     int64_t batch;
+    bool also;
 } norm_step;
 
 static void norm_task(const lw_task *t)
@@ -17,6 +18,7 @@ static void norm_task(const lw_task *t)
     a.y = t->out[0];
     a.mean = t->out[1];
     a.rstd = t->out[2];
+    a.also = s->also ? t->out[3] : NULL;
     a.x = t->in[0];
     a.gamma = t->in[1];
     a.beta = t->in[2];
@@ -27,7 +29,8 @@ static void norm_task(const lw_task *t)
         lw_cuda_norm part = a;
         int64_t rows = LW_MIN(s->batch - b, (int64_t)32768), ch = a.c;
         part.x += b * a.hw * ch;
-        part.y += b * a.hw * ch;
+        part.y = a.y ? (char *)a.y + b * a.hw * ch * (a.store ? 2 : 4) : NULL;
+        part.also = a.also ? (uint16_t *)a.also + b * a.hw * ch : NULL;
         part.mean = a.mean ? a.mean + b * a.groups : NULL;
         part.rstd = a.rstd ? a.rstd + b * a.groups : NULL;
         part.scale = a.scale ? a.scale + b * ch : NULL;
@@ -40,17 +43,20 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
 {
     const lw_attr_norm *at = c->n->attr;
     lw_type x = cuda_in(c, 0);
-    LW_TRY(lw_cuda_f32(c, -1));
+    if (at->store && at->store != LW_F32 && at->store != LW_BF16)
+        return lw_cuda_lacks(c, " to other numbers than f32 and bf16");
     norm_step *s = lw_cuda_arg(c, sizeof *s, norm_task);
     if (!s)
         return LW_ENOMEM;
     s->batch = x.dim[0];
+    s->also = at->also != 0;
     s->a = (lw_cuda_norm){.c = lw_type_last(x),
                           .hw = lw_type_count(x) / ((int64_t)x.dim[0] * lw_type_last(x)),
                           .groups = at->groups,
                           .act = at->act,
                           .rms = at->rms,
-                          .eps = at->eps};
+                          .eps = at->eps,
+                          .store = at->store == LW_BF16};
     return 0;
 }
 
@@ -59,35 +65,38 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
 typedef struct attention_step {
     cuda_step step;
     lw_cuda_attention a;
-    int64_t rooms; /* a sample or a window's, each */
-    int32_t most;  /* queries of the largest */
-    int n;         /* operands: the last holds all that follows its own, side by side */
-    int32_t channels;
+    int64_t rooms;           /* a sample or a window's, each */
+    int32_t most;            /* queries of the largest */
+    int n;                   /* operands: the last holds all that follows its own, side by side */
+    int32_t channels, bytes; /* of a number */
+    lw_cuda_kernel kernel;
 } attention_step;
 
 static void attention_task(const lw_task *t)
 {
     const attention_step *s = t->arg;
     lw_cuda_attention a = s->a;
-    const float *part[3];
+    const void *part[3];
     for (int i = 0; i < 3; i++) {
         int at = LW_MIN(i, s->n - 1);
-        part[i] = (const float *)t->in[at] + (int64_t)(i - at) * s->channels;
+        part[i] = (const char *)t->in[at] + (int64_t)(i - at) * s->channels * s->bytes;
     }
     a.q = part[0];
     a.k = part[1];
     a.v = part[2];
     a.o = t->out[0];
     a.lse = t->out[1];
-    lw_cuda_launch(s->step.d, LW_CUDA_attention, s->rooms * a.heads,
-                   LW_CEIL_DIV(s->most, LW_CUDA_QUERIES), &a);
+    lw_cuda_launch(s->step.d, s->kernel, s->rooms * a.heads, LW_CEIL_DIV(s->most, LW_CUDA_QUERIES),
+                   &a);
 }
 
 int lw_cuda_lower_attention(cuda_lower *c)
 {
     const lw_attr_attention *at = c->n->attr;
     lw_type o = cuda_out(c, 0);
-    LW_TRY(lw_cuda_f32(c, -1));
+    bool narrow = at->num == LW_NUM_BF16;
+    if (!narrow)
+        LW_TRY(lw_cuda_f32(c, -1));
     if (o.dim[2] / at->heads > LW_CUDA_HEAD)
         return lw_cuda_lacks(c, " with heads of more than 512 channels");
     if (o.dim[1] > 65535 * LW_CUDA_QUERIES)
@@ -102,6 +111,9 @@ int lw_cuda_lower_attention(cuda_lower *c)
     s->most = o.dim[1];
     s->n = c->n->n_in;
     s->channels = o.dim[2];
+    s->bytes = narrow ? 2 : 4;
+    s->kernel = narrow ? LW_CUDA_attention_bf16 : LW_CUDA_attention;
+    a->store = o.dtype == LW_BF16;
     for (int i = 0; i < 3; i++) {
         lw_type part = cuda_in(c, LW_MIN(i, s->n - 1));
         *pitch[i] = part.dim[2];

@@ -25,6 +25,7 @@ static void product_task(const lw_task *t)
         a.tick = lw_cuda_tick_at(s->step.d);
         a.ids = t->in[5];
     }
+    a.chunks &= (uintptr_t)a.x % 16 == 0;
     if (s->kernel == LW_CUDA_depthwise)
         lw_cuda_launch(s->step.d, s->kernel, lw_cuda_blocks(s->kernel, a.m * a.n), 1, &a);
     else
@@ -32,10 +33,36 @@ static void product_task(const lw_task *t)
                        LW_CEIL_DIV(a.n, LW_CUDA_TILE), &a);
 }
 
+/* f32 throughout, but for input `ids`; or x in bf16, weights of either, and the result of either. Everything else is f32. */
+static int check_types(const cuda_lower *c, int ids, bool *narrow)
+{
+    *narrow = cuda_in(c, 0).dtype == LW_BF16;
+    if (!*narrow)
+        return lw_cuda_f32(c, ids);
+    for (int i = 1; i < c->n->n_in; i++)
+        if (i != ids && cuda_has(c, i) && cuda_in(c, i).dtype != LW_F32 &&
+            (i != 1 || cuda_in(c, i).dtype != LW_BF16))
+            return lw_cuda_lacks(c, " of bf16 and other numbers than f32");
+    for (int i = 0; i < c->n->n_out; i++)
+        if (cuda_out(c, i).dtype != LW_F32 && cuda_out(c, i).dtype != LW_BF16)
+            return lw_cuda_lacks(c, " of bf16 to other numbers than f32 and bf16");
+    return 0;
+}
+
+/* Tensor cores: row: the neighbours in x that k runs through. */
+static void make_narrow(const cuda_lower *c, product_step *s, lw_cuda_kernel kernel, int32_t row)
+{
+    s->kernel = kernel;
+    s->a.w_narrow = cuda_in(c, 1).dtype == LW_BF16;
+    s->a.store = cuda_out(c, 0).dtype == LW_BF16;
+    s->a.chunks = !s->a.trans_x && row % 8 == 0 && s->a.ldx % 8 == 0;
+}
+
 int lw_cuda_lower_matmul(cuda_lower *c)
 {
     const lw_attr_matmul *at = c->n->attr;
-    LW_TRY(lw_cuda_f32(c, 5));
+    bool narrow;
+    LW_TRY(check_types(c, 5, &narrow));
     product_step *s = lw_cuda_arg(c, sizeof *s, product_task);
     if (!s)
         return LW_ENOMEM;
@@ -58,6 +85,8 @@ int lw_cuda_lower_matmul(cuda_lower *c)
         a->drop_limit = (uint32_t)ceil((double)at->drop * 0x1p24) << 8;
         a->drop_stream = at->drop_stream;
     }
+    if (narrow)
+        make_narrow(c, s, LW_CUDA_mma_matmul, a->k);
     return 0;
 }
 
@@ -90,7 +119,8 @@ static product_step *conv_step(cuda_lower *c)
 
 int lw_cuda_lower_conv2d(cuda_lower *c)
 {
-    LW_TRY(lw_cuda_f32(c, -1));
+    bool narrow;
+    LW_TRY(check_types(c, -1, &narrow));
     product_step *s = conv_step(c);
     if (!s)
         return LW_ENOMEM;
@@ -98,6 +128,8 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
     s->bias = 2;
     s->residual = 3;
     s->image_bias = 5;
+    if (narrow)
+        make_narrow(c, s, LW_CUDA_mma_conv2d, s->a.c);
     return 0;
 }
 
@@ -115,13 +147,16 @@ int lw_cuda_lower_depthwise(cuda_lower *c)
 
 int lw_cuda_lower_conv2d_dx(cuda_lower *c)
 {
-    LW_TRY(lw_cuda_f32(c, -1));
+    bool narrow;
+    LW_TRY(check_types(c, -1, &narrow));
     product_step *s = conv_step(c);
     if (!s)
         return LW_ENOMEM;
     s->kernel = LW_CUDA_conv2d_dx;
     s->bias = 3;
     s->residual = 2;
+    if (narrow)
+        make_narrow(c, s, LW_CUDA_mma_conv2d_dx, s->a.c);
     return 0;
 }
 

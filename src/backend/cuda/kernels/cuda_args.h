@@ -16,16 +16,23 @@ typedef struct lw_cuda_tick {
 /* ---- products ------------------------------------------------------------------------------ */
 
 enum { LW_CUDA_TILE = 64, LW_CUDA_DEPTH = 16 };
+enum { LW_CUDA_MMA_DEPTH = 32 }; /* of the depth at a time in bf16 */
 
 /* C [m][n] = A B: rows of A are pictures' pixels or plain rows. */
 typedef struct lw_cuda_product {
-    float *y;
-    const float *x, *w, *bias, *image_bias, *residual;
+    void *y;
+    const void *x, *w; /* f32; or bf16 x, and w of either */
+    const float *bias, *image_bias, *residual;
     int64_t m;
     int32_t n, k;
     int32_t ldx, ldy, ld_residual;
     int32_t trans_x, trans_w; /* matmul: x is [k][m]; w is [n][k] */
     int32_t act;
+    int32_t store;    /* y is bf16 */
+    int32_t w_narrow; /* w is */
+    int32_t
+        chunks; /* bf16: eight neighbours of k, from a multiple of eight on, lie side by side in x and are
+                         aligned */
     /* convolutions: the picture that is read, the one that is written, the filter */
     int32_t h, width, c, oh, ow;
     int32_t kh, kw, stride, pad_t, pad_l;
@@ -47,25 +54,29 @@ typedef struct lw_cuda_upconv {
 /* ---- normalisation, attention, softmax ------------------------------------------------------- */
 
 typedef struct lw_cuda_norm {
-    float *y, *mean, *rstd;
+    void *y;    /* f32, or bf16 with store */
+    void *also; /* y in bf16 beside it; may be NULL */
+    float *mean, *rstd;
     const float *x, *gamma, *beta, *scale, *shift;
     int64_t hw;
     int32_t c, groups, act;
     int32_t rms; /* nothing is taken off x */
     float eps;
-    int32_t hole;
+    int32_t store; /* y is bf16 */
 } lw_cuda_norm;
 
 enum { LW_CUDA_HEAD = 512, LW_CUDA_QUERIES = 16, LW_CUDA_KEYS = 16 };
 typedef struct lw_cuda_attention {
-    float *o, *lse;
-    const float *q, *k, *v;
+    void *o; /* f32, or bf16 with store */
+    float *lse;
+    const void *q, *k, *v; /* f32; bf16 of the kernel for those */
     int64_t q_sample, k_sample, v_sample;
     int32_t q_pitch, k_pitch, v_pitch;
     int32_t tq, tk, heads, hd;
     float scale;
     /* > 0: tokens are places of pictures `width` x `height`, attended in squares of this side */
     int32_t window, width, height;
+    int32_t store;
 } lw_cuda_attention;
 
 typedef struct lw_cuda_softmax {

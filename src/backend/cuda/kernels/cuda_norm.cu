@@ -10,7 +10,7 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
     int32_t width = a.c / a.groups, c0 = (int32_t)g * width;
     int64_t n = a.hw * width;
     const float *x = a.x + b * a.hw * a.c + c0;
-    float *y = a.y + b * a.hw * a.c + c0;
+    int64_t y0 = b * a.hw * a.c + c0;
     double sum = 0.0;
     for (int64_t i = LW_TID; i < n; i += 256)
         sum += (double)x[i / width * a.c + i % width];
@@ -31,7 +31,13 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
             v *= 1.0f + a.scale[b * a.c + c];
         if (a.shift)
             v += a.shift[b * a.c + c];
-        y[at] = lw_activate(v, a.act);
+        v = lw_activate(v, a.act);
+        if (a.store)
+            ((uint16_t *)a.y)[y0 + at] = lw_bf16_bits(v);
+        else if (a.y)
+            ((float *)a.y)[y0 + at] = v;
+        if (a.also)
+            ((uint16_t *)a.also)[y0 + at] = lw_bf16_bits(v);
     }
     if (LW_TID == 0) {
         if (a.mean)
@@ -68,43 +74,60 @@ LW_ON_DEVICE int64_t attention_place(const lw_cuda_attention *a, const attention
     return a->window ? r->first + (int64_t)(i / r->columns) * a->width + i % r->columns : i;
 }
 
+LW_ON_DEVICE float attention_number(const void *from, const bool narrow, int64_t at)
+{
+    return narrow ? lw_bf16_to_float(((const uint16_t *)from)[at]) : ((const float *)from)[at];
+}
+
+LW_ON_DEVICE void attention_write(const lw_cuda_attention *a, const bool narrow, int64_t at,
+                                  float v)
+{
+    if (narrow && a->store)
+        ((uint16_t *)a->o)[at] = lw_bf16_bits(v);
+    else
+        ((float *)a->o)[at] = v;
+}
+
 /*
  * A block for 16 queries (y) of a head of a sample or window (x); keys come 16 at a time through
  * shared memory, their values behind them. Thread (r, j) scores key j for query r and gathers
  * channels j, j + 16, .. of it.
  */
-LW_KERNEL(attention, lw_cuda_attention, 256)
+LW_ON_DEVICE void attention_tile(const lw_cuda_attention *a, const bool narrow, float *near,
+                                 float (*score)[LW_CUDA_KEYS + 1])
 {
-    LW_SHARED float near[LW_CUDA_KEYS * (LW_CUDA_HEAD + 1)];
-    LW_SHARED float score[LW_CUDA_QUERIES][LW_CUDA_KEYS + 1];
     const int pitch = LW_CUDA_HEAD + 1;
-    attention_room room = attention_room_of(&a);
+    attention_room room = attention_room_of(a);
     int r = LW_TID / 16, lane = LW_TID % 16;
     int32_t i = (int32_t)LW_BY * LW_CUDA_QUERIES + r;
     bool asks = i < room.queries;
-    int64_t place = asks ? attention_place(&a, &room, i) : 0, channel = room.head * a.hd;
-    const float *q = a.q + room.sample * a.q_sample + place * a.q_pitch + channel;
-    const float *k = a.k + room.sample * a.k_sample + channel;
-    const float *v = a.v + room.sample * a.v_sample + channel;
+    int64_t place = asks ? attention_place(a, &room, i) : 0, channel = room.head * a->hd;
+    int64_t q = room.sample * a->q_sample + place * a->q_pitch + channel;
+    int64_t k = room.sample * a->k_sample + channel;
+    int64_t v = room.sample * a->v_sample + channel;
     float top = -INFINITY, total = 0.0f, sum[LW_CUDA_HEAD / 16];
     LW_UNROLL
     for (int c = 0; c < LW_CUDA_HEAD / 16; c++)
         sum[c] = 0.0f;
     for (int32_t j0 = 0; j0 < room.keys; j0 += LW_CUDA_KEYS) {
         int32_t keys = room.keys - j0 < LW_CUDA_KEYS ? room.keys - j0 : LW_CUDA_KEYS;
-        for (int e = LW_TID; e < keys * a.hd; e += 256)
-            near[e / a.hd * pitch + e % a.hd] =
-                k[attention_place(&a, &room, j0 + e / a.hd) * a.k_pitch + e % a.hd];
+        for (int e = LW_TID; e < keys * a->hd; e += 256)
+            near[e / a->hd * pitch + e % a->hd] =
+                attention_number(a->k, narrow,
+                                 k + attention_place(a, &room, j0 + e / a->hd) * a->k_pitch +
+                                     e % a->hd);
         LW_SYNC();
         float s = 0.0f;
         if (asks && lane < keys)
-            for (int c = 0; c < a.hd; c++)
-                s = fmaf(q[c], near[lane * pitch + c], s);
-        score[r][lane] = lane < keys ? s * a.scale : -INFINITY;
+            for (int c = 0; c < a->hd; c++)
+                s = fmaf(attention_number(a->q, narrow, q + c), near[lane * pitch + c], s);
+        score[r][lane] = lane < keys ? s * a->scale : -INFINITY;
         LW_SYNC();
-        for (int e = LW_TID; e < keys * a.hd; e += 256)
-            near[e / a.hd * pitch + e % a.hd] =
-                v[attention_place(&a, &room, j0 + e / a.hd) * a.v_pitch + e % a.hd];
+        for (int e = LW_TID; e < keys * a->hd; e += 256)
+            near[e / a->hd * pitch + e % a->hd] =
+                attention_number(a->v, narrow,
+                                 v + attention_place(a, &room, j0 + e / a->hd) * a->v_pitch +
+                                     e % a->hd);
         LW_SYNC();
         float up = top;
         for (int j = 0; j < keys; j++)
@@ -119,7 +142,7 @@ LW_KERNEL(attention, lw_cuda_attention, 256)
             total += p;
             LW_UNROLL
             for (int c = 0; c < LW_CUDA_HEAD / 16; c++)
-                if (c * 16 + lane < a.hd)
+                if (c * 16 + lane < a->hd)
                     sum[c] = fmaf(p, near[j * pitch + c * 16 + lane], sum[c]);
         }
         top = up;
@@ -127,13 +150,27 @@ LW_KERNEL(attention, lw_cuda_attention, 256)
     }
     if (!asks)
         return;
-    float *o = a.o + (room.sample * a.tq + place) * a.heads * a.hd + channel;
+    int64_t o = (room.sample * a->tq + place) * a->heads * a->hd + channel;
     LW_UNROLL
     for (int c = 0; c < LW_CUDA_HEAD / 16; c++)
-        if (c * 16 + lane < a.hd)
-            o[c * 16 + lane] = sum[c] / total;
-    if (a.lse && lane == 0)
-        a.lse[(room.sample * a.heads + room.head) * a.tq + place] = top + logf(total);
+        if (c * 16 + lane < a->hd)
+            attention_write(a, narrow, o + c * 16 + lane, sum[c] / total);
+    if (a->lse && lane == 0)
+        a->lse[(room.sample * a->heads + room.head) * a->tq + place] = top + logf(total);
+}
+
+LW_KERNEL(attention, lw_cuda_attention, 256)
+{
+    LW_SHARED float near[LW_CUDA_KEYS * (LW_CUDA_HEAD + 1)];
+    LW_SHARED float score[LW_CUDA_QUERIES][LW_CUDA_KEYS + 1];
+    attention_tile(&a, false, near, score);
+}
+
+LW_KERNEL(attention_bf16, lw_cuda_attention, 256)
+{
+    LW_SHARED float near[LW_CUDA_KEYS * (LW_CUDA_HEAD + 1)];
+    LW_SHARED float score[LW_CUDA_QUERIES][LW_CUDA_KEYS + 1];
+    attention_tile(&a, true, near, score);
 }
 
 /* The log of a row's sum of exponentials, by its block. */

@@ -35,11 +35,34 @@ LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
 {
     return __float_as_uint(f);
 }
+#define LW_ALIGNED16 __align__(16)
+/* 16 bytes to shared memory, zeros where there is nothing to copy, by themselves; LW_COPY_WAIT: this thread's have come */
+LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(there ? 16 : 0)
+                 : "memory");
+}
+#define LW_COPY_WAIT() asm volatile("cp.async.wait_all;" ::: "memory")
+/* sum += left right, 16 x 16 by 16 x 8 over a warp (PTX ISA, mma.m16n8k16): lane 4 g + t has rows g and g + 8 of left and
+ * sum, column g of right, and of those the numbers 2 t, 2 t + 1 and 8 behind. */
+LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]),
+                   "r"(right[1]));
+}
 #else
 #include <string.h>
 extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
+void lw_emu_copy(void *to, const void *from, bool there); /* lands no earlier than it must */
+void lw_emu_copy_wait(void);
+void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2]);
 #define LW_KERNEL(name, args, threads)   \
     void lw_kernel_##name(const args a); \
     void lw_kernel_##name(const args a)
@@ -53,6 +76,16 @@ void lw_emu_sync(void);
 #define LW_THREADS ((int64_t)lw_emu_threads)
 #define LW_BLOCKS lw_emu_blocks
 #define LW_SYNC() lw_emu_sync()
+#define LW_ALIGNED16 __attribute__((aligned(16)))
+#define LW_COPY_WAIT() lw_emu_copy_wait()
+LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
+{
+    lw_emu_copy(to, from, there);
+}
+LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    lw_emu_mma(sum, left, right);
+}
 LW_ON_DEVICE float lw_bits_to_float(uint32_t u)
 {
     float f;
@@ -66,6 +99,17 @@ LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
     return u;
 }
 #endif
+
+/* Two neighbours, the first at an even place. */
+LW_ON_DEVICE uint32_t lw_two_halves(const uint16_t *p)
+{
+    return *(const uint32_t *)p;
+}
+
+LW_ON_DEVICE float lw_bf16_to_float(uint16_t bits)
+{
+    return lw_bits_to_float((uint32_t)bits << 16);
+}
 
 /* base/bf16.h: to the nearest, even of two; NaN stays one. */
 LW_ON_DEVICE uint16_t lw_bf16_bits(float x)

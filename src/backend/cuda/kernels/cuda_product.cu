@@ -4,66 +4,19 @@
  * time through shared memory. A convolution is the product of its pixels' windows with its filters,
  * which are gathered while a tile is loaded: nothing is unfolded in memory.
  */
-#include "backend/cuda/kernels/cuda_port.h"
-#include "backend/cuda/kernels/cuda_philox.h"
+#include "backend/cuda/kernels/cuda_gather.h"
 
-typedef enum product_kind { PRODUCT_MATMUL, PRODUCT_CONV, PRODUCT_CONV_DX } product_kind;
-
-/* Element (row, k) of what is multiplied from the left; a row is a pixel (b, i, j) of the result. */
 LW_ON_DEVICE float product_left(const lw_cuda_product *a, const product_kind kind, int64_t row,
                                 int32_t k)
 {
-    if (kind == PRODUCT_MATMUL)
-        return a->trans_x ? a->x[(int64_t)k * a->m + row] : a->x[row * a->ldx + k];
-    int32_t c = k % a->c, tap = k / a->c, kx = tap % a->kw, ky = tap / a->kw;
-    int64_t pixels = (int64_t)a->oh * a->ow, b = row / pixels;
-    int32_t i = (int32_t)(row % pixels) / a->ow, j = (int32_t)(row % pixels) % a->ow;
-    if (kind == PRODUCT_CONV) {
-        i = i * a->stride - a->pad_t + ky;
-        j = j * a->stride - a->pad_l + kx;
-    } else {
-        i += a->pad_t - ky;
-        j += a->pad_l - kx;
-        if (i < 0 || j < 0 || i % a->stride || j % a->stride)
-            return 0.0f;
-        i /= a->stride;
-        j /= a->stride;
-    }
-    if (i < 0 || j < 0 || i >= a->h || j >= a->width)
-        return 0.0f;
-    return a->x[((b * a->h + i) * a->width + j) * a->ldx + c];
+    int64_t at = product_left_at(a, kind, row, k);
+    return at < 0 ? 0.0f : ((const float *)a->x)[at];
 }
 
-/* Element (k, column) of the weights. */
 LW_ON_DEVICE float product_right(const lw_cuda_product *a, const product_kind kind, int32_t k,
                                  int32_t column)
 {
-    if (kind == PRODUCT_CONV_DX) { /* [o][kh][kw][n]: k counts taps, then o */
-        int32_t o = k % a->c, tap = k / a->c;
-        return a->w[((int64_t)o * a->kh * a->kw + tap) * a->n + column];
-    }
-    return kind == PRODUCT_CONV || a->trans_w ? a->w[(int64_t)column * a->k + k]
-                                              : a->w[(int64_t)k * a->n + column];
-}
-
-LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind kind, int64_t row,
-                                 int32_t column, float sum)
-{
-    if (a->bias)
-        sum += a->bias[column];
-    if (a->image_bias)
-        sum += a->image_bias[row / ((int64_t)a->oh * a->ow) * a->n + column];
-    if (kind == PRODUCT_MATMUL && a->drop_rows) {
-        int64_t e = row % a->drop_rows * a->n + column;
-        uint32_t key[2];
-        lw_philox_key(key, a->tick->seed, a->drop_stream);
-        uint32_t word =
-            lw_philox_word(key, a->tick->step, (uint64_t)a->ids[row / a->drop_rows], e);
-        sum = word >= a->drop_limit ? sum * a->drop_scale : 0.0f;
-    }
-    if (a->residual)
-        sum += a->residual[row * a->ld_residual + column];
-    a->y[row * a->ldy + column] = lw_activate(sum, a->act);
+    return ((const float *)a->w)[product_right_at(a, kind, k, column)];
 }
 
 /* left, right: [LW_CUDA_DEPTH][LW_CUDA_TILE + 4] in shared memory */
@@ -132,6 +85,7 @@ LW_KERNEL(conv2d_dx, lw_cuda_product, 256)
 /* A thread for each sum of a channel's own filter, w [c][kh][kw]. */
 LW_KERNEL(depthwise, lw_cuda_product, 256)
 {
+    const float *x = (const float *)a.x, *w = (const float *)a.w;
     LW_EACH(e, a.m * a.n)
     {
         int64_t row = e / a.n, b = row / ((int64_t)a.oh * a.ow);
@@ -142,7 +96,7 @@ LW_KERNEL(depthwise, lw_cuda_product, 256)
         for (int32_t t = 0; t < taps; t++) {
             int32_t i = y0 + t / a.kw, j = x0 + t % a.kw;
             if (i >= 0 && j >= 0 && i < a.h && j < a.width)
-                sum = fmaf(a.x[((b * a.h + i) * a.width + j) * a.n + c], a.w[c * taps + t], sum);
+                sum = fmaf(x[((b * a.h + i) * a.width + j) * a.n + c], w[c * taps + t], sum);
         }
         product_finish(&a, PRODUCT_CONV, row, c, sum);
     }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What products in f32 and in bf16 share: where their operands lie, and what happens to their sums. */
+#ifndef LW_CUDA_GATHER_H
+#define LW_CUDA_GATHER_H
+
+#include "backend/cuda/kernels/cuda_philox.h"
+#include "backend/cuda/kernels/cuda_port.h"
+
+typedef enum product_kind { PRODUCT_MATMUL, PRODUCT_CONV, PRODUCT_CONV_DX } product_kind;
+
+/* Where element (row, k) of what is multiplied from the left lies in x, -1: outside, a zero. A row is a pixel (b, i, j) of the
+ * result. */
+LW_ON_DEVICE int64_t product_left_at(const lw_cuda_product *a, const product_kind kind, int64_t row,
+                                     int32_t k)
+{
+    if (kind == PRODUCT_MATMUL)
+        return a->trans_x ? (int64_t)k * a->m + row : row * a->ldx + k;
+    int32_t c = k % a->c, tap = k / a->c, kx = tap % a->kw, ky = tap / a->kw;
+    int64_t pixels = (int64_t)a->oh * a->ow, b = row / pixels;
+    int32_t i = (int32_t)(row % pixels) / a->ow, j = (int32_t)(row % pixels) % a->ow;
+    if (kind == PRODUCT_CONV) {
+        i = i * a->stride - a->pad_t + ky;
+        j = j * a->stride - a->pad_l + kx;
+    } else {
+        i += a->pad_t - ky;
+        j += a->pad_l - kx;
+        if (i < 0 || j < 0 || i % a->stride || j % a->stride)
+            return -1;
+        i /= a->stride;
+        j /= a->stride;
+    }
+    if (i < 0 || j < 0 || i >= a->h || j >= a->width)
+        return -1;
+    return ((b * a->h + i) * a->width + j) * a->ldx + c;
+}
+
+/* Where element (k, column) of the weights lies. */
+LW_ON_DEVICE int64_t product_right_at(const lw_cuda_product *a, const product_kind kind, int32_t k,
+                                      int32_t column)
+{
+    if (kind == PRODUCT_CONV_DX) { /* [o][kh][kw][n]: k counts taps, then o */
+        int32_t o = k % a->c, tap = k / a->c;
+        return ((int64_t)o * a->kh * a->kw + tap) * a->n + column;
+    }
+    return kind == PRODUCT_CONV || a->trans_w ? (int64_t)column * a->k + k
+                                              : (int64_t)k * a->n + column;
+}
+
+LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind kind, int64_t row,
+                                 int32_t column, float sum)
+{
+    if (a->bias)
+        sum += a->bias[column];
+    if (a->image_bias)
+        sum += a->image_bias[row / ((int64_t)a->oh * a->ow) * a->n + column];
+    if (kind == PRODUCT_MATMUL && a->drop_rows) {
+        int64_t e = row % a->drop_rows * a->n + column;
+        uint32_t key[2];
+        lw_philox_key(key, a->tick->seed, a->drop_stream);
+        uint32_t word = lw_philox_word(key, a->tick->step, (uint64_t)a->ids[row / a->drop_rows], e);
+        sum = word >= a->drop_limit ? sum * a->drop_scale : 0.0f;
+    }
+    if (a->residual)
+        sum += a->residual[row * a->ld_residual + column];
+    sum = lw_activate(sum, a->act);
+    if (a->store)
+        ((uint16_t *)a->y)[row * a->ldy + column] = lw_bf16_bits(sum);
+    else
+        ((float *)a->y)[row * a->ldy + column] = sum;
+}
+
+#endif
