@@ -12,6 +12,7 @@ const lw_bench_suite lw_bench_suites[] = {
     {"train", lw_bench_suite_train},
     {"field", lw_bench_suite_field},
     {"mae", lw_bench_suite_mae},
+    {"dit", lw_bench_suite_dit},
     {"queue", lw_bench_suite_queue},
     {"table8", lw_bench_suite_table8},
     {"parity", lw_bench_suite_parity},

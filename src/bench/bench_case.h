@@ -34,6 +34,7 @@ int lw_bench_latents(lw_bench_run *r); /* resolution, with --latents: networks i
 int lw_bench_suite_train(lw_bench_run *r);
 int lw_bench_suite_field(lw_bench_run *r);
 int lw_bench_suite_mae(lw_bench_run *r);
+int lw_bench_suite_dit(lw_bench_run *r);
 int lw_bench_suite_queue(lw_bench_run *r);
 int lw_bench_suite_table8(lw_bench_run *r);
 int lw_bench_suite_parity(lw_bench_run *r);

@@ -66,6 +66,35 @@ int lw_bench_reference_error(const lw_bench_reference *f, lw_workload *l, double
     return 0;
 }
 
+static int measure(lw_bench_run *r, const lw_bench_method *m, const lw_workload_spec *spec,
+                   lw_workload *workload, const char *name, int32_t batch)
+{
+    lw_bench_reference f = {0};
+    double error;
+    LW_TRY(lw_bench_reference_open(r, spec, workload->info.flops, &f));
+    lw_bench_work w = lw_bench_lab_work(workload, m);
+    int rc = lw_bench_reference_error(&f, workload, &error);
+    w.name = name;
+    w.batch = batch;
+    w.error = error;
+    w.against = f.against;
+    lw_bench_reference_close(&f);
+    return rc < 0 ? rc : lw_bench_measure(r, &w, NULL);
+}
+
+int lw_bench_workload(lw_bench_run *r, const lw_bench_method *m, const lw_workload_spec *spec,
+                      const char *name, int32_t batch)
+{
+    lw_workload workload;
+    int rc = lw_workload_open(r->dev, spec, &workload);
+    if (rc == LW_ENOMEM || (rc == LW_EDEVICE && lw_backend_working()))
+        return lw_bench_skip(r, name, m ? m->name : "f32", batch, workload.bytes, lw_errmsg());
+    LW_TRY(rc);
+    rc = measure(r, m, spec, &workload, name, batch);
+    lw_workload_close(&workload);
+    return rc;
+}
+
 lw_bench_work lw_bench_lab_work(lw_workload *l, const lw_bench_method *m)
 {
     return (lw_bench_work){.method = m ? m->name : "f32",

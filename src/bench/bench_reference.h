@@ -27,6 +27,16 @@ void lw_bench_reference_close(lw_bench_reference *f); /* accepts a zeroed struct
 /* Runs l once and compares; NAN without a reference. */
 int lw_bench_reference_error(const lw_bench_reference *f, lw_workload *l, double *error);
 
+/* A case from beginning to end: opened, compared with its reference, measured; what does not fit, or the
+ * device cannot do, is a row that says so.
+ * m NULL: f32. */
+int lw_bench_workload(lw_bench_run *r, const lw_bench_method *m, const lw_workload_spec *spec,
+                      const char *name, int32_t batch);
+/* The same of a graph that leaves gradients in a store of its own: these are compared, and a step is the graph with clip,
+ * AdamW and average behind it (bench_train.c). */
+int lw_bench_train_step(lw_bench_run *r, const lw_bench_method *m, const lw_workload_spec *spec,
+                        const char *name, int32_t batch);
+
 /* A workload as a case: name, method and batch are the caller's. */
 lw_bench_work lw_bench_lab_work(lw_workload *l, const lw_bench_method *m);
 

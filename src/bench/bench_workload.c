@@ -91,6 +91,8 @@ static int open_workload(lw_workload *l, const lw_workload_spec *spec)
         LW_TRY(lw_store_fix(l->own));
         LW_TRY(check_stop(l));
         lw_store_init(l->own, 1);
+        if (spec->fill)
+            spec->fill(l->own);
     }
     LW_TRY(check_stop(l));
     LW_TRY(lw_exec_new(l->plan, LW_SLAB_PARAM, &l->exec));

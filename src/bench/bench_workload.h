@@ -14,9 +14,10 @@ typedef struct lw_workload_spec {
     const void *what;
     lw_compile_opts opts;
     lw_store *store; /* borrowed, fixed and filled; NULL: a store of the graph's own, random */
-    bool train;      /* an own store with gradients, moments and averages; dropout is live */
-    size_t limit;    /* LW_ENOMEM when it would take more bytes; 0: no limit */
-    bool edges;      /* what int8 could read as bytes becomes outputs, to be calibrated */
+    void (*fill)(lw_store *own); /* behind its initial values; or NULL */
+    bool train;   /* an own store with gradients, moments and averages; dropout is live */
+    size_t limit; /* LW_ENOMEM when it would take more bytes; 0: no limit */
+    bool edges;   /* what int8 could read as bytes becomes outputs, to be calibrated */
 } lw_workload_spec;
 
 /* Ranges of activations, for int8. */

@@ -8,22 +8,15 @@ Three rows at C0 = 64: 86 keys of 16 latents of 32x32x4; their gradient to the l
 x (16 generated + 32 positive + 8 unconditional), statistics and gradients to the maps included. Libraries take turns;
 each round is one process of Leeway (`leeway bench mae`) and one turn of every setting of PyTorch. --small: does it run?
 """
-import argparse
-import json
 import os
-import shlex
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
-from peer_common import PEER_ENV, clean_env  # noqa: E402
+import suite_peer  # noqa: E402
 
-if __name__ == "__main__" and any(os.environ.get(k) != v for k, v in PEER_ENV.items()):
-    os.execve(sys.executable, [sys.executable] + sys.argv, clean_env(PEER_ENV))  # read at the start of a process
+if __name__ == "__main__":
+    suite_peer.as_peers()
 
 import torch  # noqa: E402
 
@@ -150,79 +143,5 @@ def rows(small):
           "one exponential": lambda: Fields(width, *shape, OneExponential)})]
 
 
-def leeway(command, name, threads):
-    """Median milliseconds of a case."""
-    with tempfile.TemporaryDirectory() as d:
-        path = os.path.join(d, "bench.json")
-        subprocess.run(shlex.split(command) + ["bench", "mae", "--filter", "mae." + name, "--save", path, "--warm-up", "1",
-                                               "--samples", "3", "--no-reference", "--threads", str(threads)], check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, env=clean_env())
-        with open(path, encoding="utf-8") as f:
-            case = json.load(f)["results"][0]
-    return case["median_ms"]
-
-
-def once(run):
-    start = time.perf_counter()
-    run()
-    return 1e3 * (time.perf_counter() - start)
-
-
-def settings(make, compile_too):
-    """Name -> callable, warm; what cannot be made is said."""
-    out = {}
-    for name, of in make.items():
-        for how in ("", "compiled ") if compile_too else ("",):
-            try:
-                what = of()
-                run = what.compiled() if how else next(what.settings())
-                run()
-                out[how + name] = run
-            except Exception as e:  # pylint: disable=broad-except
-                print("  %s%s: %s" % (how, name, str(e).split("\n")[0][:200]), file=sys.stderr)
-    return out
-
-
-def measure(o, name, make):
-    ms = {"leeway": []}
-    peers = settings(make, not o.no_compile)
-    for _ in range(o.rounds):
-        ms["leeway"].append(leeway(o.leeway, name, o.threads))
-        time.sleep(0.3)
-        for peer, run in peers.items():
-            run()
-            ms.setdefault(peer, []).extend(once(run) for _ in range(3))
-            time.sleep(0.3)
-    return {k: statistics.median(v) for k, v in ms.items()}, ms
-
-
-def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    p.add_argument("--leeway", default="build/leeway")
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--rows", default="", help="only those whose name has this in it")
-    p.add_argument("--small", action="store_true")
-    p.add_argument("--no-compile", action="store_true")
-    p.add_argument("--out")
-    o = p.parse_args()
-    torch.set_num_threads(o.threads)
-    torch.set_flush_denormal(True)
-    table = {}
-    for name, must, stretch, make in rows(o.small):
-        if o.rows not in name:
-            continue
-        ms, samples = measure(o, name, make)
-        best = min((v, k) for k, v in ms.items() if k != "leeway")
-        table[name] = dict(ms=ms, samples=samples, ratio=best[0] / ms["leeway"], best=best[1], must=must,
-                           stretch=stretch)
-        print("%s: leeway %.1f ms; %s; %.2f times the best (%s), asked for %.1f / %.1f" % (
-            name, ms["leeway"], ", ".join("%s %.1f" % (k, v) for k, v in ms.items() if k != "leeway"),
-            best[0] / ms["leeway"], best[1], must, stretch), flush=True)
-    if o.out:
-        with open(o.out, "w", encoding="utf-8") as f:
-            json.dump(dict(torch=torch.__version__, threads=o.threads, rows=table), f, indent=1)
-
-
 if __name__ == "__main__":
-    main()
+    suite_peer.main("mae", __doc__, rows)

@@ -275,40 +275,15 @@ int lw_bench_build_field_bf16(lw_builder *b, const void *what)
 
 /* ---- as cases -------------------------------------------------------------------------------- */
 
-static int measure(lw_bench_run *r, const lw_bench_op *op, lw_workload *workload,
-                   const lw_workload_spec *spec)
-{
-    lw_bench_reference f = {0};
-    double error;
-    LW_TRY(lw_bench_reference_open(r, spec, workload->info.flops, &f));
-    lw_bench_work w = lw_bench_lab_work(workload, NULL);
-    int rc = lw_bench_reference_error(&f, workload, &error);
-    w.name = op->name;
-    w.error = error;
-    w.against = f.against;
-    lw_bench_reference_close(&f);
-    return rc < 0 ? rc : lw_bench_measure(r, &w, NULL);
-}
-
 int lw_bench_run_ops(lw_bench_run *r, const lw_bench_op *op, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        lw_workload workload;
-        lw_workload_spec spec = {.build = op[i].build,
-                                 .what = &op[i],
-                                 .opts = {.opt = 1},
-                                 .limit = lw_bench_memory_limit(r)};
-        if (!lw_bench_wants(r, op[i].name))
-            continue;
-        int rc = lw_workload_open(r->dev, &spec, &workload);
-        if (rc == LW_ENOMEM || (rc == LW_EDEVICE && lw_backend_working())) {
-            LW_TRY(lw_bench_skip(r, op[i].name, "f32", 0, workload.bytes, lw_errmsg()));
-            continue;
-        }
-        LW_TRY(rc);
-        rc = measure(r, &op[i], &workload, &spec);
-        lw_workload_close(&workload);
-        LW_TRY(rc);
+        const lw_workload_spec spec = {.build = op[i].build,
+                                       .what = &op[i],
+                                       .opts = {.opt = 1},
+                                       .limit = lw_bench_memory_limit(r)};
+        if (lw_bench_wants(r, op[i].name))
+            LW_TRY(lw_bench_workload(r, NULL, &spec, op[i].name, 0));
     }
     return 0;
 }

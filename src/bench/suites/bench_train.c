@@ -77,28 +77,32 @@ static int measure_case(lw_bench_run *r, const lw_bench_method *m, const lw_work
     return lw_bench_measure(r, &w, NULL);
 }
 
-static int measure(lw_bench_run *r, const lw_bench_method *m, int32_t batch)
+int lw_bench_train_step(lw_bench_run *r, const lw_bench_method *m, const lw_workload_spec *spec,
+                        const char *name, int32_t batch)
 {
-    char name[64];
     train_case t = {0};
-    lw_workload_unet u = {lw_workload_unet_config(r->config->large), batch};
-    u.config.dropout = (float)r->config->dropout;
-    lw_workload_spec spec = {.build = lw_workload_build_ddpm,
-                             .what = &u,
-                             .opts = m->opts,
-                             .train = true,
-                             .limit = lw_bench_memory_limit(r)};
-    snprintf(name, sizeof name, "%strain%s_b%d", r->config->large ? "large_" : "", m->tag,
-             (int)batch);
-    if (!m->trains || !lw_bench_wants(r, name))
-        return 0;
-    int rc = lw_workload_open(r->dev, &spec, &t.workload);
+    int rc = lw_workload_open(r->dev, spec, &t.workload);
     if (rc == LW_ENOMEM)
         return lw_bench_skip(r, name, m->name, batch, t.workload.bytes, lw_errmsg());
     LW_TRY(rc);
-    rc = measure_case(r, m, &spec, &t, name, batch);
+    rc = measure_case(r, m, spec, &t, name, batch);
     lw_workload_close(&t.workload);
     return rc;
+}
+
+static int measure(lw_bench_run *r, const lw_bench_method *m, int32_t batch)
+{
+    char name[64];
+    lw_workload_unet u = {lw_workload_unet_config(r->config->large), batch};
+    u.config.dropout = (float)r->config->dropout;
+    const lw_workload_spec spec = {.build = lw_workload_build_ddpm,
+                                   .what = &u,
+                                   .opts = m->opts,
+                                   .train = true,
+                                   .limit = lw_bench_memory_limit(r)};
+    snprintf(name, sizeof name, "%strain%s_b%d", r->config->large ? "large_" : "", m->tag,
+             (int)batch);
+    return m->trains && lw_bench_wants(r, name) ? lw_bench_train_step(r, m, &spec, name, batch) : 0;
 }
 
 int lw_bench_suite_train(lw_bench_run *r)

@@ -21,22 +21,26 @@ typedef struct bench_cli {
 
 static const lw_option options[] = {
     {LW_OPT(bench_cli, c.suite), .name = "suite", .positional = true,
-     .choices = "kernels|unet|resolution|train|field|mae|queue|table8|parity|attention|sampling|"
-                "startup|prove|eval|mc|"
-                "stream",
-     .help =
-         "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
-         "32 to 256 pixels; train: training steps; field: the drift field; mae: 86 keys of the "
-         "published autoencoder and their fields; queue: real rows of "
-         "a drift step; table8: drift steps of one batch in few and many groups; parity: a drift "
-         "step planned and as built; attention; "
-         "sampling: one step and DDIM between prepared networks; startup: a fresh process to "
-         "its first result; prove: walks of proofs by a policy; eval: distances of sets of "
-         "features; mc: passes of an encoder with dropout, and without; stream: networks of "
-         "live video, frame "
-         "by frame (default: all)"},
+     .choices =
+         "kernels|unet|resolution|train|field|mae|dit|queue|table8|parity|attention|sampling|"
+         "startup|prove|eval|mc|"
+         "stream",
+     .help = "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
+             "32 to 256 pixels; train: training steps; field: the drift field; mae: 86 keys of the "
+             "published autoencoder and their fields; dit: the drifting transformer, forward and "
+             "training; "
+             "queue: real rows of a drift step; table8: drift steps of one batch in few and many "
+             "groups; parity: a drift "
+             "step planned and as built; attention; "
+             "sampling: one step and DDIM between prepared networks; startup: a fresh process to "
+             "its first result; prove: walks of proofs by a policy; eval: distances of sets of "
+             "features; mc: passes of an encoder with dropout, and without; stream: networks of "
+             "live video, frame "
+             "by frame (default: all)"},
     {LW_OPT_LIST(bench_cli, c.batch, c.n_batch), .name = "batch-size", .min = 1, .max = 4096,
-     .group = "Cases", .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64)"},
+     .group = "Cases",
+     .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64; dit 8 and "
+             "4)"},
     {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .min = 8, .max = 4096,
      .unit = "pixels", .group = "Cases",
      .help =
