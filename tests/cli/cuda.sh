@@ -75,6 +75,8 @@ grep -q '_s1_b8,' bench.csv || fails "no row: $(cat bench.csv)"
 expect 6 field --gen cpu.npy --pos cpu.npy --output x.npy --device cuda
 err_has 'on the CPU only'
 
+expect 6 info --peak --device cuda
+err_has 'measures the CPU'
 expect 6 train ddpm --data synth:16 --limit 64 --steps 1 --batch-size 4 --output-dir no --device cuda
 err_has 'not computed on GPUs'
 

@@ -95,6 +95,11 @@ static int run(const lw_cli *cli, const void *config)
     lw_machine_peak peak = {0};
     lw_isa isa;
     LW_TRY(lw_isa_chosen(&isa));
+    if (c->peak && lw_str_starts(cli->global.device, "cuda"))
+        return lw_fail(LW_EDEVICE,
+                       "--peak measures the CPU; of a GPU `leeway bench kernels --device %s` times "
+                       "products",
+                       cli->global.device);
     if (c->peak)
         LW_TRY(lw_machine_measure(cli->global.threads, isa, NULL, &peak));
     if (cli->global.json) {
