@@ -8,20 +8,22 @@
 #   --guided N --plain N  steps of the two that take the same time on this machine (613 and 650: ten minutes of two Zen 4
 #                         cores; a step with unconditional pictures takes 1.06 times as long)
 #   --seeds LIST          (1,2,3)
+#   --probe SPEC          a network whose linear probe says of how many pictures the class shows, too
 set -eu
 usage() {
-    sed -n '3,12s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,13s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 [ $# -ge 5 ] || usage
 program=$1 data=cifar10:$2 dir=$3 encoder=$4 battery=$5
 shift 5
-guided=613 plain=650 seeds=1,2,3
+guided=613 plain=650 seeds=1,2,3 probe=''
 while [ $# -gt 1 ]; do
     case $1 in
     --guided) guided=$2 ;;
     --plain) plain=$2 ;;
     --seeds) seeds=$2 ;;
+    --probe) probe="--probe $2 --probe-images 5000" ;;
     *) usage ;;
     esac
     shift 2
@@ -61,7 +63,7 @@ for seed in $(echo "$seeds" | tr , ' '); do
             [ -f "$out.png" ] || "$program" sample "$run" $told --n 80 --output "$out.png" --quiet
             # shellcheck disable=SC2086
             [ -f "$out.json" ] || {
-                "$program" fid "$run" "$data" $told --num-images 2000 --battery "$battery" --probe "$battery" --json >"$out.new"
+                "$program" fid "$run" "$data" $told --num-images 2000 --battery "$battery" $probe --json >"$out.new"
                 mv "$out.new" "$out.json"
             }
         done
