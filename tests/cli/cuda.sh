@@ -80,6 +80,12 @@ err_has 'measures the CPU'
 expect 6 train ddpm --data synth:16 --limit 64 --steps 1 --batch-size 4 --output-dir no --device cuda
 err_has 'not computed on GPUs'
 
+expect 6 train drift --data synth:16 --limit 16 --generator dit --hidden-dim 32 --depth 1 --num-heads 2 --patch-size 8 \
+    --groups 1 --negatives-per-group 2 --positives-per-group 2 --steps 1 --output-dir no --device cuda \
+    --disable-shared-location-normalization
+err_has 'with a scale of each slot'
+[ -d no ] && fails 'a run directory of a training that is refused'
+
 # Out of memory is said with the size.
 LW_EMULATED_BYTES=4096
 export LW_EMULATED_BYTES

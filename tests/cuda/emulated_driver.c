@@ -458,8 +458,12 @@ CALL(MemGetInfo_v2, size_t *room, size_t *all)
     *room = *all > used ? *all - used : 0;
     return 0;
 }
-/* With a canary behind it, and nothing that was written before. */
+/* With a canary behind it, and nothing that was written before: both are no numbers, as f32 and as bf16. */
 enum { CANARY = 64 };
+static char canary(int k)
+{
+    return (char)(k % 2 ? 0xff : 0xc1);
+}
 CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
 {
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
@@ -472,7 +476,8 @@ CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
             if (!q)
                 return LW_CU_OUT_OF_MEMORY;
             memset(q, 0xff, n);
-            memset(q + n, 0x5a, CANARY);
+            for (int k = 0; k < CANARY; k++)
+                q[n + (size_t)k] = canary(k);
             blocks[i].p = q;
             blocks[i].bytes = n;
             used += n;
@@ -489,7 +494,7 @@ CALL(MemFree_v2, lw_cu_ptr p)
         if (!q || (lw_cu_ptr)(uintptr_t)q != p)
             continue;
         for (int k = 0; k < CANARY; k++)
-            if (q[blocks[i].bytes + (size_t)k] != 0x5a) {
+            if (q[blocks[i].bytes + (size_t)k] != canary(k)) {
                 fprintf(stderr, "emulated driver: written behind a block of %zu bytes\n",
                         blocks[i].bytes);
                 abort();
