@@ -37,6 +37,24 @@ expect 0 field --gen x.npy --pos p.npy --temps 0.2 --field-precision bf16
 expect 2 field --gen x.npy --pos p.npy --temps 0.2 --field-precision bf16 --precision f64
 err_has 'exclude each other'
 
+# two slots, the second with everything doubled: with a scale of its own each has the same field
+four='\000\000\200\100'
+six='\000\000\300\100'
+npy x4.npy '<f4' '1, 2, 2, 2' "$zero" "$one" "$zero" "$two" "$one" "$zero" "$two" "$zero"
+npy p4.npy '<f4' '1, 2, 2, 2' "$two" "$three" "$four" "$six" "$three" "$two" "$six" "$four"
+for scale in key slot; do
+    own=''
+    [ $scale = key ] || own=--disable-shared-location-normalization
+    # shellcheck disable=SC2086
+    expect 0 field --gen x4.npy --pos p4.npy --temps 0.2 $own --output F4.npy
+    od -A n -v -t f4 -w16 -j 128 F4.npy |
+        awk '{ for (c = 1; c < 3; c++) { d = $c - $(c + 2); if (d * d > 1e-4 * $c * $c) far = 1 } } END { print far + 0 }' \
+            >"far_$scale"
+done
+[ "$(cat far_key far_slot | tr -d '\n')" = 10 ] || fails 'a scale of each slot is not that of the slot alone'
+expect 2 field --gen x4.npy --pos p4.npy --drift-variant plain --disable-shared-location-normalization
+err_has 'no scale of its own'
+
 # weights: a number, an array, none
 expect 0 field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight 2 --json
 cp "$out" number

@@ -26,6 +26,10 @@ static const lw_option options[] = {
     {LW_OPT(field_cli, c.opts.normalize_over_x), .name = "normalize-over-x", .fallback = "true",
      .group = "Field",
      .help = "take softmax over the generated samples too, but over targets only"},
+    {LW_OPT(field_cli, c.opts.own_scale), .name = "disable-shared-location-normalization",
+     .fallback = "false", .group = "Field",
+     .help = "each slot has its own mean distance, over the groups; S and sigma told are the means "
+             "of those of the slots"},
     {LW_OPT(field_cli, variant), .name = "drift-variant", .fallback = "official",
      .choices = "official|plain|tau-times-dim", .group = "Field",
      .help = "official; plain: raw distances, nothing rescaled; tau-times-dim: an early port's "

@@ -19,6 +19,7 @@ typedef struct lw_field_opts {
     bool normalize_over_x; /* softmax over the generated samples too */
     lw_drift_variant variant;
     lw_drift_products products;
+    bool own_scale; /* S of each slot; the S that is told is then their mean, and so is sigma */
 } lw_field_opts;
 
 /* Dense [G,N,T,C] operands of one key: x, pos, unc with N, Np, Nu samples a group; w_u [G]. unc and

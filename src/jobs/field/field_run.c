@@ -18,6 +18,10 @@ static int check_opts(const lw_field_opts *o)
     for (int i = 0; i < o->n_tau; i++)
         if (!(o->tau[i] > 0) || !isfinite(o->tau[i]))
             return lw_fail(LW_EUSAGE, "drift field: temperature %g must be positive", o->tau[i]);
+    if (o->own_scale && o->variant == LW_DRIFT_PLAIN)
+        return lw_fail(LW_EUSAGE,
+                       "drift field: the plain variant rescales nothing, so a slot has no "
+                       "scale of its own");
     return 0;
 }
 
@@ -33,6 +37,7 @@ static int fill_shape(lw_drift_shape *s, const lw_field_opts *o, const int64_t d
                           .k = o->n_tau,
                           .rows_only = !o->normalize_over_x,
                           .variant = o->variant,
+                          .own_scale = o->own_scale,
                           .bf16 = o->products == LW_DRIFT_BF16};
     if (s->g < 1 || s->n < 1 || s->np < 1 || s->nu < 0 || s->t < 1 || s->c < 1)
         return lw_fail(
