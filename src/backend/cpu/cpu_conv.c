@@ -232,7 +232,7 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
 }
 
 /* Where the machine multiplies bf16, its own tiles beat those of f32, which gain three times over direct
- * f32 where direct bf16 gains twice (docs/performance.md): bf16 without tiles keeps narrow layers, whose
+ * f32 where direct bf16 gains twice (docs/performance-zen4.md): bf16 without tiles keeps narrow layers, whose
  * transforms cost more, and pictures of one tile. Elsewhere bf16 is widened to f32 first and gains nothing.
  * Bytes beat all tiles where the machine multiplies them, and lose to those of 4x4 elsewhere. */
 bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)

@@ -18,7 +18,7 @@
  *
  * Cost: 4 Tq Tk hd FLOP a head forward, 10 Tq Tk hd backward (scores are made again). One thread
  * reaches 24 % of the peak at 16 tokens, where the softmax of single vectors dominates, and 73 to
- * 83 % from 64 on (docs/performance.md). Heads of at most 16 channels cost exponentials more than
+ * 83 % from 64 on (docs/performance-zen4.md). Heads of at most 16 channels cost exponentials more than
  * products: forward_bf16 has a way of its own for them (attention_narrow_body.inc).
  */
 #ifndef LW_KERNELS_ATTENTION_H

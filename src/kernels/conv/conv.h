@@ -29,7 +29,7 @@
  *
  * Cost: 2 KH KW C FLOP an output element, nominally (skipped taps count). One thread reaches 89 to
  * 104 % of the peak from 16 channels and 8 x 8 pixels on, up to 135 % where most taps are skipped,
- * 50 to 64 % with 3 channels (docs/performance.md); Winograd's tiles need up to 3.3 times less
+ * 50 to 64 % with 3 channels (docs/performance-zen4.md); Winograd's tiles need up to 3.3 times less
  * time.
  */
 #ifndef LW_KERNELS_CONV_H

@@ -12,7 +12,7 @@
  * F(2,3) interpolates at 0, +-1 and infinity.
  *
  * a and b are short binary fractions, so that the constants of the input and output transforms are
- * exact; which ones was found by measuring (docs/performance.md, "Winograd").
+ * exact; which ones was found by measuring (docs/performance-zen4.md, "Winograd").
  */
 #ifndef LW_KERNELS_CONV_WINOGRAD_POINTS_H
 #define LW_KERNELS_CONV_WINOGRAD_POINTS_H

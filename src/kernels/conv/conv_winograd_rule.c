@@ -2,7 +2,7 @@
 /*
  * Which convolutions use Winograd's tiles. The rule looks at one image's shape and the level, never
  * at the batch or the clock, so that a sample's bits do not depend on its neighbours. Measured on
- * one Zen 4 core, weights from memory and from cache (docs/performance.md, "Winograd"):
+ * one Zen 4 core, weights from memory and from cache (docs/performance-zen4.md, "Winograd"):
  *
  *   channels summed over or produced    below 12 (AVX-512), 24 (AVX2): direct; the transforms cost
  *                                       more than they save

@@ -32,7 +32,7 @@
  * approximated to 5e-5 (simd_act.h).
  *
  * Cost: 2 M N K FLOP a product; A, C and the packed weights pass memory once. Linear layers reach
- * 84 to 98 % of one thread's peak (docs/performance.md); few rows are bound by reading weights.
+ * 84 to 98 % of one thread's peak (docs/performance-zen4.md); few rows are bound by reading weights.
  *
  * Files, to be read in this order. Every X_body.inc is compiled for each level by the three lines of
  * X_<level>.c; conv uses the same tiles.

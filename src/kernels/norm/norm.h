@@ -15,7 +15,7 @@
  * groups, channel c is in group c / (C / G).
  *
  * Cost: 8 bytes of memory and a few operations an element forward, and an exponential with SiLU,
- * which bounds it: 17 GB/s on one thread (docs/performance.md); without, memory or cache does.
+ * which bounds it: 17 GB/s on one thread (docs/performance-zen4.md); without, memory or cache does.
  */
 #ifndef LW_KERNELS_NORM_H
 #define LW_KERNELS_NORM_H

@@ -14,7 +14,7 @@
  * The gradient norm comes from reduce.chunk_sumsq over the slab, then optim.clip.
  *
  * Cost: 36 bytes a parameter (five slabs read, four written), 28 without the average, and a root
- * and a division. Bound by memory: 34 GB/s on one thread (docs/performance.md).
+ * and a division. Bound by memory: 34 GB/s on one thread (docs/performance-zen4.md).
  */
 #ifndef LW_KERNELS_OPTIM_H
 #define LW_KERNELS_OPTIM_H
