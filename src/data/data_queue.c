@@ -162,8 +162,8 @@ static int check_class(const lw_queue *q, int32_t c, int32_t least, const char *
     lw_class_sampler_rows(q->sampler, c, &size);
     if (size >= least || size == 0) /* classes without rows are never drawn */
         return 0;
-    return lw_fail(LW_EUSAGE, "%s: class '%s' of '%s' has %lld rows, %d are needed", option,
-                   q->set->class_names[c], q->set->spec, (long long)size, (int)least);
+    return lw_fail(LW_EUSAGE, "%s: class '%s' of '%s' has too few rows: %lld, and %d are needed",
+                   option, q->set->class_names[c], q->set->spec, (long long)size, (int)least);
 }
 
 static int check(const lw_queue *q)
