@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How near a student is to its teacher on held-out pictures: the loss, and neighbours. */
-#include <math.h>
 #include <string.h>
 
-#include "eval/eval.h"
 #include "jobs/encoder/encoder_distill_parts.h"
 
-enum { BATCH = 64, NEIGHBOURS = 10, QUERIES = 2000, AMONG = 5000 };
+enum { BATCH = 64 };
 
-/* ---- vectors of unit length ------------------------------------------------------------------ */
-
-static void normalise(float *x, int64_t n, int32_t dim)
-{
-    for (int64_t i = 0; i < n; i++, x += dim) {
-        double square = 0.0;
-        for (int32_t c = 0; c < dim; c++)
-            square += (double)x[c] * (double)x[c];
-        double k = square > 0.0 ? 1.0 / sqrt(square) : 0.0;
-        for (int32_t c = 0; c < dim; c++)
-            x[c] = (float)((double)x[c] * k);
-    }
-}
+/* ---- neighbours --------------------------------------------------------------------------------- */
 
 /* The teacher's: the first key, averaged over its places. */
 static int teacher_vectors(const lw_distill *d, lw_real_features *real, const int64_t *rows,
@@ -43,61 +29,24 @@ static int teacher_vectors(const lw_distill *d, lw_real_features *real, const in
                 out[(size_t)(at + i) * c + k] = (float)(sum / key->slots);
             }
     }
-    normalise(out, n, key->c);
-    return 0;
-}
-
-/* The nearest training rows of every held-out one. */
-static int look(lw_distill *d, int32_t dim, int64_t *near)
-{
-    lw_distill_measures *m = &d->m;
-    LW_CLEANUP(lw_free)
-    double *distance = lw_calloc((size_t)(m->queries * NEIGHBOURS), sizeof *distance);
-    if (!distance)
-        return LW_ENOMEM;
-    return lw_nearest(d->p->dev->pool, m->query, m->queries, m->base, m->among, dim, NEIGHBOURS,
-                      false, distance, near);
-}
-
-/* Share of held-out rows whose neighbours vote for their class; ties go to the nearest. */
-static int vote(const lw_distill *d, const int64_t *near, double *out)
-{
-    const lw_distill_measures *m = &d->m;
-    LW_CLEANUP(lw_free) int32_t *count = lw_calloc((size_t)m->held.data->classes, sizeof *count);
-    int64_t right = 0;
-    if (!count)
-        return LW_ENOMEM;
-    for (int64_t i = 0; i < m->queries; i++) {
-        int32_t label[NEIGHBOURS], best = -1;
-        for (int k = 0; k < NEIGHBOURS; k++) {
-            label[k] = d->p->data->labels[m->train_drawn[near[i * NEIGHBOURS + k]]];
-            count[label[k]]++;
-        }
-        for (int k = 0; k < NEIGHBOURS; k++)
-            best = best < 0 || count[label[k]] > count[best] ? label[k] : best;
-        for (int k = 0; k < NEIGHBOURS; k++)
-            count[label[k]] = 0;
-        right += best == m->held.data->labels[m->held.drawn[i]];
-    }
-    *out = (double)right / (double)m->queries;
+    lw_unit_vectors(out, n, key->c);
     return 0;
 }
 
 static double shared(const lw_distill_measures *m)
 {
-    int64_t both = 0;
-    for (int64_t i = 0; i < m->queries; i++)
-        for (int a = 0; a < NEIGHBOURS; a++)
-            for (int b = 0; b < NEIGHBOURS; b++)
-                both += m->near[i * NEIGHBOURS + a] == m->teachers[i * NEIGHBOURS + b];
-    return (double)both / (double)(m->queries * NEIGHBOURS);
+    int64_t both = 0, n = m->near.queries;
+    for (int64_t i = 0; i < n; i++)
+        for (int a = 0; a < LW_NEIGHBOURS; a++)
+            for (int b = 0; b < LW_NEIGHBOURS; b++)
+                both += m->near.near[i * LW_NEIGHBOURS + a] == m->teachers[i * LW_NEIGHBOURS + b];
+    return (double)both / (double)(n * LW_NEIGHBOURS);
 }
 
 /* ---- the student's --------------------------------------------------------------------------- */
 
 /* Rows of a dataset through the student. */
 typedef struct source {
-    lw_distill *d;
     const lw_dataset *data;
     const int64_t *rows;
     lw_real_features *real;
@@ -121,15 +70,9 @@ static int load_features(void *self, int64_t first, int64_t n, void *x)
     return lw_real_features_fetch(s->real, s->rows + first, n, dst);
 }
 
-static int run_student(lw_distill *d, const lw_dataset *data, const int64_t *rows, int64_t n,
-                       float *pooled)
+static int32_t pooled_width(const lw_distill *d)
 {
-    source s = {.d = d, .data = data, .rows = rows};
-    const lw_feed feed[] = {{.name = "images", .fill = load_images, .self = &s},
-                            {.name = "pooled", .out = pooled}};
-    LW_TRY(lw_forward_rows(d->m.student, "evaluate", n, feed, 2, NULL));
-    normalise(pooled, n, d->net->width << (d->net->stages - 1));
-    return 0;
+    return d->net->width << (d->net->stages - 1);
 }
 
 static int run_loss(lw_distill *d, double *out)
@@ -140,15 +83,15 @@ static int run_loss(lw_distill *d, double *out)
     lw_feed feed[2 + LW_MAX_PREDICTED] = {{.name = "images", .fill = load_images, .self = s},
                                           {.name = "loss", .out = m->loss}};
     for (int32_t k = 0; k < d->keys.n; k++) {
-        s[k] = (source){d, m->held.data, m->held.drawn, m->real, k};
+        s[k] = (source){m->near.held.data, m->near.held.drawn, m->real, k};
         feed[2 + k] = (lw_feed){.name = lw_distill_name(name[k], "teacher", &d->keys.key[k]),
                                 .fill = load_features,
                                 .self = &s[k]};
     }
-    LW_TRY(lw_forward_rows(m->student, "evaluate", m->queries, feed, 2 + d->keys.n, NULL));
+    LW_TRY(lw_forward_rows(m->student, "evaluate", m->near.queries, feed, 2 + d->keys.n, NULL));
     *out = 0.0;
-    for (int64_t i = 0; i < m->queries; i++)
-        *out += (double)m->loss[i] / (double)m->queries;
+    for (int64_t i = 0; i < m->near.queries; i++)
+        *out += (double)m->loss[i] / (double)m->near.queries;
     return 0;
 }
 
@@ -179,47 +122,22 @@ static int compile_student(lw_distill *d)
     return 0;
 }
 
-static int open_rows(lw_distill *d, const int64_t *train_drawn)
-{
-    lw_distill_measures *m = &d->m;
-    LW_TRY(lw_picture_held_open(d->p, &m->held));
-    m->queries = LW_MIN(m->held.data->n, QUERIES);
-    m->among = LW_MIN(d->p->data->n, AMONG);
-    if (m->among < NEIGHBOURS)
-        return lw_fail(LW_EUSAGE,
-                       "--eval-every: neighbours are looked for among %d training "
-                       "pictures or more, there are %lld",
-                       NEIGHBOURS, (long long)m->among);
-    m->train_drawn = lw_calloc((size_t)m->among, sizeof *m->train_drawn);
-    if (!m->train_drawn)
-        return LW_ENOMEM;
-    memcpy(m->train_drawn, train_drawn, (size_t)m->among * sizeof *train_drawn);
-    LW_TRY(lw_distill_features(d, lw_picture_held_pictures(&m->held), false, &m->real));
-    return lw_real_features_fill(m->real, d->p->obs);
-}
-
-static int make_room(lw_distill *d)
-{
-    lw_distill_measures *m = &d->m;
-    size_t dim = (size_t)LW_MAX(d->keys.key[0].c, d->net->width << (d->net->stages - 1));
-    m->loss = lw_calloc((size_t)m->queries, sizeof *m->loss);
-    m->query = lw_calloc((size_t)m->queries * dim, sizeof *m->query);
-    m->base = lw_calloc((size_t)m->among * dim, sizeof *m->base);
-    m->near = lw_calloc((size_t)(m->queries * NEIGHBOURS), sizeof *m->near);
-    m->teachers = lw_calloc((size_t)(m->queries * NEIGHBOURS), sizeof *m->teachers);
-    return m->loss && m->query && m->base && m->near && m->teachers ? 0 : LW_ENOMEM;
-}
-
 int lw_distill_measures_open(lw_distill *d, const int64_t *train_drawn)
 {
     lw_distill_measures *m = &d->m;
-    LW_TRY(open_rows(d, train_drawn));
-    LW_TRY(make_room(d));
+    lw_neighbours *n = &m->near;
+    LW_TRY(lw_neighbours_open(d->p, train_drawn, LW_MAX(d->keys.key[0].c, pooled_width(d)), n));
+    LW_TRY(lw_distill_features(d, lw_picture_held_pictures(&n->held), false, &m->real));
+    LW_TRY(lw_real_features_fill(m->real, d->p->obs));
+    m->loss = lw_calloc((size_t)n->queries, sizeof *m->loss);
+    m->teachers = lw_calloc((size_t)(n->queries * LW_NEIGHBOURS), sizeof *m->teachers);
+    if (!m->loss || !m->teachers)
+        return LW_ENOMEM;
     LW_TRY(compile_student(d));
-    LW_TRY(teacher_vectors(d, d->real, m->train_drawn, m->among, m->base));
-    LW_TRY(teacher_vectors(d, m->real, m->held.drawn, m->queries, m->query));
-    LW_TRY(look(d, d->keys.key[0].c, m->teachers));
-    return m->held.data->labelled ? vote(d, m->teachers, &m->teacher_accuracy) : 0;
+    LW_TRY(teacher_vectors(d, d->real, n->train_drawn, n->among, n->base));
+    LW_TRY(teacher_vectors(d, m->real, n->held.drawn, n->queries, n->query));
+    LW_TRY(lw_neighbours_look(n, d->keys.key[0].c, m->teachers));
+    return n->held.data->labelled ? lw_neighbours_vote(n, m->teachers, &m->teacher_accuracy) : 0;
 }
 
 void lw_distill_measures_clear(lw_distill *d)
@@ -227,12 +145,8 @@ void lw_distill_measures_clear(lw_distill *d)
     lw_distill_measures *m = &d->m;
     lw_forward_free(&m->student);
     lw_real_features_free(&m->real);
-    lw_picture_held_clear(&m->held);
-    lw_free(&m->train_drawn);
+    lw_neighbours_clear(&m->near);
     lw_free(&m->loss);
-    lw_free(&m->query);
-    lw_free(&m->base);
-    lw_free(&m->near);
     lw_free(&m->teachers);
 }
 
@@ -243,14 +157,13 @@ int lw_distill_evaluate(lw_distill *d, json_t *row)
     lw_distill_measures *m = &d->m;
     double loss, accuracy;
     LW_TRY(run_loss(d, &loss));
-    LW_TRY(run_student(d, d->p->data, m->train_drawn, m->among, m->base));
-    LW_TRY(run_student(d, m->held.data, m->held.drawn, m->queries, m->query));
-    LW_TRY(look(d, d->net->width << (d->net->stages - 1), m->near));
+    LW_TRY(lw_neighbours_encode(&m->near, m->student, pooled_width(d)));
+    LW_TRY(lw_neighbours_look(&m->near, pooled_width(d), m->near.near));
     json_object_set_new(row, "heldout_loss", lw_json_real(loss));
     json_object_set_new(row, "heldout_neighbours", lw_json_real(shared(m)));
-    if (!m->held.data->labelled)
+    if (!m->near.held.data->labelled)
         return 0;
-    LW_TRY(vote(d, m->near, &accuracy));
+    LW_TRY(lw_neighbours_vote(&m->near, m->near.near, &accuracy));
     json_object_set_new(row, "heldout_knn", lw_json_real(accuracy));
     json_object_set_new(row, "teacher_knn", lw_json_real(m->teacher_accuracy));
     return 0;

@@ -4,19 +4,15 @@
 #define LW_ENCODER_DISTILL_PARTS_H
 
 #include "jobs/encoder/encoder_distill.h"
-#include "session/session_forward.h"
+#include "jobs/encoder/encoder_neighbours.h"
 #include "train/pictures/train_real_features.h"
 
-/* Rows whose neighbours are looked for, among training rows. */
 typedef struct lw_distill_measures {
-    lw_picture_held held;
-    int64_t *train_drawn;
-    int64_t queries, among;
+    lw_neighbours near;     /* of the student; its vectors have room for the wider of the two */
     lw_real_features *real; /* of the held-out rows */
     lw_forward *student; /* averaged weights: images and the teacher's features -> pooled, loss */
     float *loss;         /* [queries] */
-    float *query, *base; /* [queries], [among] of vectors, of the wider of the two */
-    int64_t *near, *teachers; /* [queries][neighbours], of the student and of the teacher */
+    int64_t *teachers;   /* [queries][LW_NEIGHBOURS], of the teacher */
     double teacher_accuracy;
 } lw_distill_measures;
 
