@@ -10,8 +10,9 @@
  *                                   --> lw_class_draw (groups of a drift step)
  *                                   --> lw_data_check, lw_data_sheet
  *                                   --> lw_junk (pictures a judge must refuse)
+ *                                   --> lw_view_make (a picture seen another way)
  *
- * Read: data_set.h (open, the dataset), data_loader.h, data_classes.h, data_check.h, data_junk.h,
+ * Read: data_set.h (open, the dataset), data_loader.h, data_classes.h, data_check.h, data_junk.h, data_view.h,
  * data_prepare.h (what published networks want done to a picture), data_features.h (what they make of it); then data_source.h (private: how
  * a source is written) and one source, e.g. data_mnist.c.
  *
@@ -38,5 +39,6 @@
 #include "data/data_pixels.h"
 #include "data/data_prepare.h"
 #include "data/data_set.h"
+#include "data/data_view.h"
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "data/data_junk.h"
+#include "data/data_pixels.h"
 
 #define GRID 4 /* control points of a warp, per side */
 
@@ -23,23 +24,6 @@ void lw_junk_splice(const float *a, const float *b, int32_t h, int32_t w, int32_
             memcpy(dst + c * ((int64_t)y * w + x), src + c * ((int64_t)y * w + x),
                    (size_t)c * sizeof *dst);
         }
-}
-
-/* Bilinear sample of [h][w][n] at (y, x) in pixels, clamped to the border. */
-static void sample(const float *src, int32_t h, int32_t w, int32_t n, float y, float x, float *out)
-{
-    y = LW_MIN(LW_MAX(y, 0.0f), (float)(h - 1));
-    x = LW_MIN(LW_MAX(x, 0.0f), (float)(w - 1));
-    int32_t y0 = (int32_t)y, x0 = (int32_t)x, y1 = LW_MIN(y0 + 1, h - 1),
-            x1 = LW_MIN(x0 + 1, w - 1);
-    float fy = y - (float)y0, fx = x - (float)x0;
-    for (int32_t c = 0; c < n; c++) {
-        float top = src[n * ((int64_t)y0 * w + x0) + c] * (1 - fx) +
-                    src[n * ((int64_t)y0 * w + x1) + c] * fx;
-        float low = src[n * ((int64_t)y1 * w + x0) + c] * (1 - fx) +
-                    src[n * ((int64_t)y1 * w + x1) + c] * fx;
-        out[c] = top * (1 - fy) + low * fy;
-    }
 }
 
 /* Mean of cell (cy, cx), whose edge cells may be smaller. */
@@ -99,10 +83,10 @@ void lw_junk_warp(const float *a, int32_t h, int32_t w, int32_t k, uint64_t seed
     for (int32_t y = 0; y < h; y++)
         for (int32_t x = 0; x < w; x++) {
             float shift[3];
-            sample(grid[0], GRID, GRID, 3, ((float)y + .5f) * (GRID - 1) / (float)h,
-                   ((float)x + .5f) * (GRID - 1) / (float)w, shift);
-            sample(a, h, w, k, (float)y + shift[0], (float)x + shift[1],
-                   dst + k * ((int64_t)y * w + x));
+            lw_bilinear_at(grid[0], GRID, GRID, 3, ((float)y + .5f) * (GRID - 1) / (float)h,
+                           ((float)x + .5f) * (GRID - 1) / (float)w, shift);
+            lw_bilinear_at(a, h, w, k, (float)y + shift[0], (float)x + shift[1],
+                           dst + k * ((int64_t)y * w + x));
         }
 }
 

@@ -59,3 +59,19 @@ void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst)
         dst[i] = v >= 255.0f ? 255 : v > 0.0f ? (uint8_t)(v + 0.5f) : 0; /* NaN: 0 */
     }
 }
+
+void lw_bilinear_at(const float *src, int32_t h, int32_t w, int32_t n, float y, float x, float *out)
+{
+    y = LW_MIN(LW_MAX(y, 0.0f), (float)(h - 1));
+    x = LW_MIN(LW_MAX(x, 0.0f), (float)(w - 1));
+    int32_t y0 = (int32_t)y, x0 = (int32_t)x, y1 = LW_MIN(y0 + 1, h - 1),
+            x1 = LW_MIN(x0 + 1, w - 1);
+    float fy = y - (float)y0, fx = x - (float)x0;
+    for (int32_t c = 0; c < n; c++) {
+        float top = src[n * ((int64_t)y0 * w + x0) + c] * (1 - fx) +
+                    src[n * ((int64_t)y0 * w + x1) + c] * fx;
+        float low = src[n * ((int64_t)y1 * w + x0) + c] * (1 - fx) +
+                    src[n * ((int64_t)y1 * w + x1) + c] * fx;
+        out[c] = top * (1 - fy) + low * fy;
+    }
+}

@@ -38,5 +38,9 @@ void lw_gray_to_rgb(float *x, int64_t n);
 /* Bytes as floats in [-1, 1], x / 127.5 - 1, and back: round((x + 1) * 127.5), clamped. n numbers. */
 void lw_data_from_u8(const uint8_t *src, int64_t n, float *dst);
 void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst);
+/* out [n]: bilinear sample of [h][w][n] at (y, x) in pixels (0: the centre of the first), clamped to the
+ * border. */
+void lw_bilinear_at(const float *src, int32_t h, int32_t w, int32_t n, float y, float x,
+                    float *out);
 
 #endif

@@ -5,7 +5,7 @@ foreach(name train_bits train_rules train_resume real_features heldout turns pre
   target_compile_definitions(test_${name} PRIVATE "LEEWAY=\"$<TARGET_FILE:leeway>\"")
   add_dependencies(test_${name} leeway)
 endforeach()
-foreach(name distill batch_norm encoder_mae)
+foreach(name distill contrastive batch_norm encoder_mae)
   lw_test(test_${name} jobs/test_${name}.c jobs/encoder eval train session models data store formats backend plan ir base)
   target_sources(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/jobs/train_fixture.c)
   target_compile_definitions(test_${name} PRIVATE "LEEWAY=\"$<TARGET_FILE:leeway>\"")

@@ -9,9 +9,10 @@ static const lw_option options[] = {
                      "0.995", "0.01"),
     LW_LATENT_OPTIONS(lw_train_encoder_config),
     {LW_OPT(lw_train_encoder_config, objective), .name = "objective",
-     .choices = "mae|classify|judge|distill", .fallback = "mae", .group = "Encoder",
-     .help = "reconstruct hidden cells, predict the label, tell the label from junk pictures, or "
-             "predict the features of another encoder"},
+     .choices = "mae|classify|judge|distill|contrastive", .fallback = "mae", .group = "Encoder",
+     .help = "reconstruct hidden cells, predict the label, tell the label from junk pictures, "
+             "predict the features of another encoder, or find the other view of a picture among "
+             "those of others (without labels)"},
     {LW_OPT(lw_train_encoder_config, teacher), .name = "teacher", .path = LW_PATH_IN,
      .unit = "spec", .group = "Distillation",
      .help = "distill: the frozen encoder, as `train drift --encoder` takes it"},
@@ -19,6 +20,19 @@ static const lw_option options[] = {
      .group = "Distillation",
      .help = "its feature keys that are predicted; default pooled, else cls"},
     LW_FEATURE_OPTIONS(lw_train_encoder_config, "Distillation"),
+    {LW_OPT(lw_train_encoder_config, contrast_temperature), .name = "contrast-temperature",
+     .min = 0.01, .max = 100, .fallback = "0.5", .group = "Contrast",
+     .help = "contrastive: what cosines between views are divided by"},
+    {LW_OPT(lw_train_encoder_config, projection), .name = "projection-dim", .min = 2, .max = 65536,
+     .fallback = "128", .group = "Contrast",
+     .help = "contrastive: numbers that views are compared by, of two layers behind the pooled "
+             "feature"},
+    {LW_OPT(lw_train_encoder_config, least_area), .name = "view-min-area", .min = 0.01, .max = 1,
+     .fallback = "0.2", .group = "Contrast",
+     .help = "contrastive: least share of a picture that a view shows"},
+    {LW_OPT(lw_train_encoder_config, view_colours), .name = "view-colors", .min = 0, .max = 1,
+     .fallback = "0.5", .group = "Contrast",
+     .help = "contrastive: how much colours of views differ; 0: not at all"},
     {LW_OPT(lw_train_encoder_config, width), .name = "width", .min = 4, .max = 1024,
      .fallback = "16", .group = "Encoder",
      .help = "channels of the first stage; doubles every stage"},
@@ -31,7 +45,8 @@ static const lw_option options[] = {
     {LW_OPT(lw_train_encoder_config, norm_type), .name = "norm-type", .choices = "group|batch",
      .fallback = "group", .group = "Encoder",
      .help =
-         "classify, distill: what features are normalised with, those of the picture's group of "
+         "classify, distill, contrastive: what features are normalised with, those of the "
+         "picture's group of "
          "channels, or of "
          "training pictures for each channel, folded into the convolutions when training is over"},
     {LW_OPT(lw_train_encoder_config, pictures.crop_padding), .name = "crop-padding", .min = 0,

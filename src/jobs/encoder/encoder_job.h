@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * train encoder: Leeway's own encoder, by reconstruction (mae), by labels (classify) or from a frozen network whose
- * features it learns to predict (distill), and the judge: a classifier that may also say "this is no picture of the
+ * train encoder: Leeway's own encoder, by reconstruction (mae), by labels (classify), from a frozen network whose
+ * features it learns to predict (distill) or by telling pictures apart (contrastive), and the judge: a classifier that may also say "this is no picture of the
  * data". The judge's network, seed and data are its own; no training of
  * a generator ever sees it.
  */
@@ -14,7 +14,8 @@ typedef enum lw_objective {
     LW_OBJECTIVE_MAE,
     LW_OBJECTIVE_CLASSIFY,
     LW_OBJECTIVE_JUDGE,
-    LW_OBJECTIVE_DISTILL
+    LW_OBJECTIVE_DISTILL,
+    LW_OBJECTIVE_CONTRASTIVE
 } lw_objective;
 
 typedef enum lw_encoder_norm {
@@ -52,6 +53,10 @@ typedef struct lw_train_encoder_config {
     const char *teacher;      /* spec of a frozen encoder */
     const char *teacher_keys; /* feature keys that are predicted; NULL: pooled, or cls */
     int32_t feature_cache_mb, feature_disk_mb; /* as those of drift */
+    /* contrastive */
+    double contrast_temperature;
+    int32_t projection;              /* numbers that views are compared by */
+    double least_area, view_colours; /* lw_view_opts */
 } lw_train_encoder_config;
 
 /* Trains, or with dry_run only predicts. A judge has classes + 1 outputs: a quarter of every leaf is junk of the last

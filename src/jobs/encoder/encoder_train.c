@@ -2,13 +2,14 @@
 /*
  * Training Leeway's own encoder: `mae` hides cells of the picture and reconstructs them (He et al.
  * 2022, as scaled down for drifting by Deng et al. 2026), `classify` predicts the label, `distill` the
- * features of another network.
+ * features of another network, `contrastive` tells pictures apart by two views of each.
  */
 
 #include "data/data.h"
 #include "eval/eval.h"
 #include "models/models.h"
 #include "jobs/encoder/encoder_job.h"
+#include "jobs/encoder/encoder_contrast.h"
 #include "jobs/encoder/encoder_distill.h"
 #include "jobs/encoder/encoder_judge.h"
 #include "jobs/encoder/encoder_mae.h"
@@ -22,15 +23,17 @@ typedef struct encoder_run {
     lw_encoder_mae mae;
     lw_junk *junk; /* of a judge */
     lw_distill *distill;
+    lw_contrast *contrast;
     lw_settle *settle;    /* of BatchNorm */
     lw_picture_held held; /* of a classifier, as what follows */
     lw_forward *test;
 } encoder_run;
 
+/* Of a leaf; of contrast two views of each picture. */
 static lw_type image_type(const encoder_run *r)
 {
-    return lw_type_of(LW_F32, 4, (int32_t)r->p.leaves.size, r->p.data->h, r->p.data->w,
-                      r->p.data->channels);
+    int64_t n = r->p.leaves.size * (r->contrast ? 2 : 1);
+    return lw_type_of(LW_F32, 4, (int32_t)n, r->p.data->h, r->p.data->w, r->p.data->channels);
 }
 
 /* x + s e with s uniform in [0, input_noise] per picture: makes a classifier look past
@@ -63,6 +66,10 @@ static int build_step(const encoder_run *r, lw_graph *g)
     } else if (r->distill) {
         lw_encoder_net(&b, &r->net, x, &taps);
         loss = lw_distill_loss(r->distill, &b, &taps);
+    } else if (r->contrast) {
+        lw_encoder_net(&b, &r->net, x, &taps);
+        loss = lw_contrast_loss(g, lw_encoder_project(&b, &r->net, &taps),
+                                r->c->contrast_temperature);
     } else {
         lw_val labels = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
         lw_encoder_net(&b, &r->net, add_noise(r, g, x, rows), &taps);
@@ -78,6 +85,8 @@ static int feed(void *self, int64_t leaf)
     encoder_run *r = self;
     if (r->distill)
         return lw_distill_feed(r->distill, leaf);
+    if (r->contrast)
+        return lw_contrast_feed(r->contrast, leaf);
     if (r->junk)
         return lw_judge_feed(&r->p, r->junk, leaf);
     if (r->c->objective != LW_OBJECTIVE_MAE)
@@ -95,6 +104,8 @@ static int prepare(void *self, lw_train_job *job)
     LW_TRY(lw_picture_run_prepare(&r->p));
     if (r->distill)
         return lw_distill_prepare(r->distill, r->c->train.eval_every > 0);
+    if (r->contrast)
+        return lw_contrast_prepare(r->contrast, r->c->train.eval_every > 0);
     if (!job->evaluate)
         return 0;
     LW_TRY(lw_picture_held_open(&r->p, &r->held));
@@ -120,6 +131,8 @@ static int evaluate(void *self, int64_t step, json_t *row)
     encoder_run *r = self;
     if (r->distill)
         return lw_distill_evaluate(r->distill, row);
+    if (r->contrast)
+        return lw_contrast_evaluate(r->contrast, row);
     int32_t k = r->net.classes;
     int64_t n = LW_MIN(r->held.data->n, 2000), right = 0;
     LW_CLEANUP(lw_free) float *y = lw_calloc((size_t)(n * k), sizeof *y);
@@ -146,11 +159,14 @@ static int check(const lw_train_encoder_config *c)
         return lw_fail(LW_EUSAGE,
                        "--norm-type batch: --objective %s shows the network pictures that no data "
                        "has, whose statistics "
-                       "would be of no use later; classify and distill have it",
+                       "would be of no use later; classify, distill and contrastive have it",
                        mae ? "mae" : "judge");
-    if (c->pictures.crop_padding && (judge || c->objective == LW_OBJECTIVE_DISTILL))
+    bool distill = c->objective == LW_OBJECTIVE_DISTILL;
+    if (c->pictures.crop_padding && (judge || distill || c->objective == LW_OBJECTIVE_CONTRASTIVE))
         return lw_fail(LW_EUSAGE, "--crop-padding: --objective %s has none; mae and classify do",
-                       judge ? "judge" : "distill");
+                       judge     ? "judge"
+                       : distill ? "distill"
+                                 : "contrastive");
     if (c->pictures.latents && judge)
         return lw_fail(LW_EUSAGE, "--latents: --objective judge tells pictures from junk that is "
                                   "made of pictures; the others have it");
@@ -170,6 +186,7 @@ static int init(encoder_run *r)
                        "--norm-type batch: statistics of %d pictures are noise; take --batch-size "
                        "(and --leaf-size) of %d at least",
                        (int)p->leaves.size, LEAST_BATCH);
+    LW_TRY(lw_contrast_check(c, p->leaves.size));
     LW_TRY(lw_picture_run_open(p));
     bool labels = c->objective == LW_OBJECTIVE_CLASSIFY || judge;
     if (labels && !p->data->labelled)
@@ -197,6 +214,8 @@ static int init(encoder_run *r)
     LW_TRY(lw_encoder_check(&r->net));
     if (c->objective == LW_OBJECTIVE_DISTILL)
         LW_TRY(lw_distill_open(c, p, &r->net, &r->distill));
+    if (c->objective == LW_OBJECTIVE_CONTRASTIVE)
+        LW_TRY(lw_contrast_open(c, p, &r->net, &r->contrast));
     LW_TRY(lw_encoder_declare(&r->net, p->store));
     lw_store_init(p->store, (uint64_t)c->train.seed);
     p->model = lw_encoder_to_json(&r->net);
@@ -238,6 +257,7 @@ static void close_run(void *self)
     lw_junk_free(&r->junk);
     lw_settle_free(&r->settle);
     lw_distill_free(&r->distill);
+    lw_contrast_free(&r->contrast);
     lw_forward_free(&r->test);
     lw_picture_held_clear(&r->held);
     lw_picture_run_clear(&r->p);
@@ -257,10 +277,20 @@ static const lw_train_curve distill_curves[] = {
      .beside = "teacher_knn"},
     {.column = NULL}};
 
+static const lw_train_curve contrast_curves[] = {
+    {.column = "loss", .title = "loss"},
+    {.column = "heldout_loss", .title = "loss of held-out pictures", .sparse = true},
+    {.column = "heldout_knn",
+     .title = "accuracy of the ten nearest training pictures' vote",
+     .from_zero = true,
+     .sparse = true},
+    {.column = NULL}};
+
 int lw_train_encoder(const lw_train_encoder_config *c, const lw_observer *obs, lw_train_result *out)
 {
     encoder_run r = {.c = c, .p = {.c = &c->train, .pictures = &c->pictures, .obs = obs}};
-    bool distills = c->objective == LW_OBJECTIVE_DISTILL;
+    bool distills = c->objective == LW_OBJECTIVE_DISTILL,
+         contrasts = c->objective == LW_OBJECTIVE_CONTRASTIVE;
     const lw_train_job job = {
         .name = c->objective == LW_OBJECTIVE_JUDGE ? "train judge" : "train encoder",
         .self = &r,
@@ -269,9 +299,14 @@ int lw_train_encoder(const lw_train_encoder_config *c, const lw_observer *obs, l
         .prepare = prepare,
         .close = close_run,
         .feed = feed,
-        .evaluate = distills || c->objective == LW_OBJECTIVE_CLASSIFY ? evaluate : NULL,
-        .tell = distills ? lw_distill_tell : NULL,
-        .curves = distills ? distill_curves : NULL,
+        .evaluate = distills || contrasts || c->objective == LW_OBJECTIVE_CLASSIFY ? evaluate
+                                                                                   : NULL,
+        .tell = distills    ? lw_distill_tell
+                : contrasts ? lw_contrast_tell
+                            : NULL,
+        .curves = distills    ? distill_curves
+                  : contrasts ? contrast_curves
+                              : NULL,
         .unit = "pictures",
         .weights = LW_WEIGHTS_HF};
     if (!distills && (c->teacher || c->teacher_keys))

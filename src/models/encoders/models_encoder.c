@@ -140,6 +140,16 @@ lw_val lw_encoder_predict(lw_builder *b, const lw_encoder_config *c, const lw_ta
     return lw_linear(b, name, x, p->width, true);
 }
 
+lw_val lw_encoder_project(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps)
+{
+    lw_val x = lw_tap_find(taps, "pooled");
+    if (!lw_val_ok(x))
+        return lw_graph_fail(b->g, LW_ESHAPE, "this encoder has no pooled feature to project");
+    int32_t width = lw_type_last(lw_val_type(b->g, x));
+    x = lw_relu(b->g, lw_linear(b, "project.0", x, width, true));
+    return lw_linear(b, "project.1", x, c->projection, true);
+}
+
 /* ---- masked reconstruction ------------------------------------------------------------------- */
 
 lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, int32_t cell, lw_val p)

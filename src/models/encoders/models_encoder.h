@@ -31,6 +31,7 @@ typedef struct lw_encoder_config {
     /* Layers predict.0, predict.1, ... of an encoder that was distilled. */
     int32_t n_predicted;
     lw_predicted predicted[LW_MAX_PREDICTED];
+    int32_t projection; /* numbers of the head that contrastive training has; 0: none */
 } lw_encoder_config;
 
 /* width 16, 3 stages, 1 block, 8 groups: demo size. */
@@ -43,6 +44,9 @@ lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_tap
 /* Prediction i of a distilled encoder, f32[B,T,width]: T places of its map, or 1. */
 lw_val lw_encoder_predict(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps,
                           int32_t i);
+/* Projection of an encoder trained by contrast, f32[B,projection]: linear, ReLU, linear of the pooled
+ * feature. */
+lw_val lw_encoder_project(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps);
 /* Per image: sum((rec - x)^2 mask) / (sum(mask) + 1e-8), mask f32[B,H,W,1] counted once per pixel
  * -> f32[B]. */
 lw_val lw_mae_loss(lw_graph *g, lw_val rec, lw_val x, lw_val mask);

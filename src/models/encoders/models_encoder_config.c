@@ -31,6 +31,7 @@ int lw_encoder_check(const lw_encoder_config *c)
     LW_TRY(in_range("blocks per stage", c->blocks, 1, 64));
     LW_TRY(in_range("norm groups", c->norm_groups, 1, 4096));
     LW_TRY(in_range("classes", c->classes, 0, 1 << 20));
+    LW_TRY(in_range("projection", c->projection, 0, 1 << 16));
     if (c->image_size % (1 << (c->stages - 1)))
         return lw_fail(LW_EUSAGE, "encoder: image size %d cannot be halved %d times", c->image_size,
                        c->stages - 1);
@@ -89,6 +90,9 @@ json_t *lw_encoder_to_json(const lw_encoder_config *c)
         lw_json_drop(&j);
     if (c->judged && json_object_set_new(j, "leeway_judged_classes", json_integer(c->judged)) < 0)
         lw_json_drop(&j);
+    if (c->projection &&
+        json_object_set_new(j, "leeway_projection", json_integer(c->projection)) < 0)
+        lw_json_drop(&j);
     if (c->n_predicted &&
         (!j || json_object_set_new(j, "leeway_predicts", predicted_to_json(c)) < 0))
         lw_json_drop(&j);
@@ -98,20 +102,12 @@ json_t *lw_encoder_to_json(const lw_encoder_config *c)
 int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out)
 {
     lw_encoder_config c = {.channels = 3};
-    static const char *const keys[] = {"_class_name",
-                                       "image_size",
-                                       "width",
-                                       "stages",
-                                       "blocks_per_stage",
-                                       "norm_num_groups",
-                                       "num_classes",
-                                       "decoder",
-                                       "leeway_judged_classes",
-                                       "leeway_predicts",
-                                       "in_channels",
-                                       "norm_type",
-                                       "leeway_latents",
-                                       NULL};
+    static const char *const keys[] = {
+        "_class_name",     "image_size",        "width",
+        "stages",          "blocks_per_stage",  "norm_num_groups",
+        "num_classes",     "decoder",           "leeway_judged_classes",
+        "leeway_predicts", "leeway_projection", "in_channels",
+        "norm_type",       "leeway_latents",    NULL};
     const char *const *const known[] = {keys, NULL};
     const char *class_name, *norm = "group_norm";
     LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
@@ -140,6 +136,8 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
         LW_TRY(lw_json_get_i32_in(j, where, "leeway_judged_classes", 0, c.classes, &c.judged));
     if (json_object_get(j, "leeway_predicts"))
         LW_TRY(predicted_from_json(json_object_get(j, "leeway_predicts"), where, &c));
+    if (json_object_get(j, "leeway_projection"))
+        LW_TRY(lw_json_get_i32_in(j, where, "leeway_projection", 1, 1 << 16, &c.projection));
     if (lw_encoder_check(&c) < 0)
         return lw_fail(LW_EFORMAT, "%s: %s", where, lw_errmsg());
     *out = c;
@@ -161,6 +159,8 @@ int lw_encoder_declare(const lw_encoder_config *c, lw_store *s)
         lw_encoder_decode(&b, c, &taps);
     for (int32_t i = 0; i < c->n_predicted; i++)
         lw_encoder_predict(&b, c, &taps, i);
+    if (c->projection)
+        lw_encoder_project(&b, c, &taps);
     LW_TRY(lw_graph_error(g));
     return lw_store_fix(s);
 }
@@ -180,7 +180,7 @@ static void describe(lw_network *n)
     n->judged = c->judged;
 }
 
-/* The decoder and the predictions stand in the file, and nobody asks a frozen encoder for them. */
+/* The decoder, the predictions and the projection stand in the file, and nobody asks a frozen encoder for them. */
 static int declare(const void *arch, lw_store *s)
 {
     return lw_encoder_declare(arch, s);
