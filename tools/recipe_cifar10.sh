@@ -106,9 +106,10 @@ train_drift() {
 }
 # shellcheck disable=SC2086
 train_other() { # ddpm or flow
-    other=$1
+    other=$1 own=''
     shift
-    train "$other" "$other" $net $rate $kept --batch-size 128 "$@"
+    [ "$other" != ddpm ] || own='--beta-schedule cosine --prediction v_prediction --snr-gamma 5'
+    train "$other" "$other" $net $rate $kept $own --batch-size 128 "$@"
 }
 beside() { # NAME: was it asked for?
     case ,$beside, in *,$1,*) ;; *) return 1 ;; esac
