@@ -412,7 +412,7 @@ enum {
 void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS]);
 
 /* inputs: gen [G*N,T,C], pos [G*Np,T,C], uncond [G*Nu,T,C]?, weight [G]?, with a door state
- * i64[LW_DRIFT_STATE_OF(own_scale, slots)] */
+ * i64[LW_DRIFT_STATE_OF(own_scale, slots)], heat [1]?, above 0: temperatures are tau times it */
 typedef struct lw_attr_drift {
     int32_t groups, n, np, nu, slots, c;
     int32_t n_tau;
@@ -433,7 +433,7 @@ typedef struct lw_drift_out {
 lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,
                             const lw_attr_drift *attr);
 lw_drift_out lw_drift_through(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,
-                              lw_val state, const lw_attr_drift *attr);
+                              lw_val state, lw_val heat, const lw_attr_drift *attr);
 
 /* ---- gradients ------------------------------------------------------------------------------ */
 

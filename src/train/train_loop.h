@@ -122,6 +122,8 @@ struct lw_train_job {
     int (*restore)(void *self, const json_t *extra);
     /* Optional: slow work before the first step, and what of the job it decides. */
     int (*prepare)(void *self, lw_train_job *job);
+    /* Optional: before the leaves of a step of a run of `goal` steps (0: not fixed yet). */
+    void (*place)(void *self, int64_t step, int64_t goal);
     int (*feed)(void *self, int64_t leaf); /* fills the exec's inputs; counted from step 0 */
     /* Optional, instead of feed, replay and update: all of a step of a run of `goal` steps.
      * LW_ENUMERIC by lw_train_not_finite; LW_ESTOPPED when it was cut off and the store is as it was

@@ -11,6 +11,8 @@ int lw_loop_forward_backward(lw_training *l, int64_t step)
     const lw_train_job *j = &l->job;
     const lw_tick tick = {(uint64_t)l->c->seed, (uint32_t)step};
     lw_leaf_sum_begin(&l->sum);
+    if (j->place)
+        j->place(j->self, step, l->state.steps);
     for (int64_t i = 0; i < j->leaves.n; i++) {
         LW_TRY(j->feed(j->self, step * j->leaves.n + i));
         LW_TRY(lw_exec_run(j->step, &tick));

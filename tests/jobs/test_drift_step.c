@@ -68,6 +68,33 @@ static void test_scales_of_slots(void **state)
         fail_msg("scales of slots leave no trace: %.9g", apart);
 }
 
+/* Temperatures that come down: 4, 2, 1, 1 times their own. The first step is that of four times the
+ * temperatures, and the bits are the same in parts and resumed. */
+static void test_anneal(void **state)
+{
+    (void)state;
+    static const char fall[] = STEP " --temperature-anneal 4 --leaf-size 16 --log-every 1";
+    lab_expect(0, "%s --steps 4 --save-every 1 --threads 1 --output-dir fall", fall);
+    lab_expect(0, "%s --steps 4 --threads 3 --class-chunk 1 --output-dir fall_cut", fall);
+    lab_same_checkpoint("fall", "fall_cut");
+    lab_same_logs("fall", "fall_cut");
+    lab_expect(0,
+               "%s --steps 4 --resume-from fall/checkpoints/step_0000001 --output-dir fall_parts",
+               fall);
+    lab_same_checkpoint("fall", "fall_parts");
+    lab_expect(0, STEP " --feature-temperatures 0.08,0.2,0.8 --leaf-size 16 --log-every 1 "
+                       "--steps 1 --output-dir high");
+    static const double scale[] = {4, 2, 1, 1};
+    for (int i = 0; i < 4; i++)
+        assert_true(lab_metric("fall", "temperature_scale", 3 - i) == scale[i]);
+    assert_true(lab_metric("fall", "loss", -1) == lab_metric("high", "loss", -1));
+    assert_true(lab_metric("fall", "raw_drift_0.2", -1) == lab_metric("high", "raw_drift_0.8", -1));
+    lab_expect(0, "%s --steps 2 --output-dir fall_short", fall);
+    lab_expect(2, "%s --steps 4 --resume --output-dir fall_short", fall);
+    assert_non_null(strstr(lab_err, "--reschedule"));
+    lab_expect(0, "%s --class-chunk 1 --steps 4 --dry-run --output-dir no", fall);
+}
+
 static void test_leaves_of_a_chunk(void **state)
 {
     (void)state;
@@ -498,6 +525,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks),
                                        cmocka_unit_test(test_scales_of_slots),
+                                       cmocka_unit_test(test_anneal),
                                        cmocka_unit_test(test_leaves_of_a_chunk),
                                        cmocka_unit_test(test_features_made_in_the_step),
                                        cmocka_unit_test(test_large_group),

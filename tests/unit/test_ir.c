@@ -287,6 +287,12 @@ WRONG(w_tau,
                      &(lw_attr_drift){.groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1})
           .loss)
 
+WRONG(w_heat, lw_drift_through(
+                  g, X("a", 4, 2, 3), X("p", 8, 2, 3), LW_NOVAL, LW_NOVAL, LW_NOVAL, X("heat", 2),
+                  &(lw_attr_drift){
+                      .groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1, .tau = {.1f}})
+                  .loss)
+
 static const struct {
     void (*build)(lw_graph *g);
     const char *says; /* part of the message; shapes of the operands are in it too */
@@ -335,6 +341,7 @@ static const struct {
     {w_middle, "[B,..,C]"},
     {w_drift, "pos [G*Np,T,C]"},
     {w_tau, "positive"},
+    {w_heat, "multiplied by one number"},
 };
 
 static void test_shape_errors(void **state)

@@ -81,17 +81,21 @@ typedef struct drift_arg {
 static void drift_task(const lw_task *t)
 {
     const drift_arg *a = t->arg;
+    lw_drift_shape s = a->s;
+    if (t->in[5]) /* heat */
+        for (int i = 0; i < s.k; i++)
+            s.tau[i] *= (double)*(const float *)t->in[5];
     lw_drift_io io = {.dx = t->out[1],
                       .stats = (float *)((char *)t->work + a->stats_at),
                       .x = t->in[0],
                       .pos = t->in[1],
                       .unc = t->in[2],
                       .w_u = t->in[3]};
-    if (a->s.door) {
+    if (s.door) {
         io.before = t->in[4];
         io.after = (double *)(void *)((char *)t->work + a->state_at);
     }
-    lw_drift_runner(&a->k->drift, &a->s)(&io, &a->s, t->phase, t->index, t->work, t->scratch);
+    lw_drift_runner(&a->k->drift, &s)(&io, &s, t->phase, t->index, t->work, t->scratch);
 }
 
 static void report_task(const lw_task *t)

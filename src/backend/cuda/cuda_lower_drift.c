@@ -64,6 +64,8 @@ int lw_cuda_lower_drift_field(cuda_lower *c)
         return lw_cuda_lacks(c, " of more than 65,535 groups and temperatures");
     if (at->door)
         return lw_cuda_lacks(c, " of some of the groups");
+    if (c->n->n_in > 5)
+        return lw_cuda_lacks(c, " with temperatures that change");
     if (at->own_scale)
         return lw_cuda_lacks(c, " with a scale of each slot");
     if (at->products == LW_DRIFT_BF16)

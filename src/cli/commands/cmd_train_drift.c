@@ -67,6 +67,13 @@ static const lw_option drift_options[] = {
     {LW_OPT_LIST(lw_drift_config, temperatures, n_temperatures), .name = "feature-temperatures",
      .aliases = "temps|temperatures", .min = 1e-6, .max = 1e6, .fallback = "0.02,0.05,0.2",
      .group = "Drift", .help = "of the kernel exp(-distance / tau), in units of the mean distance"},
+    {LW_OPT(lw_drift_config, temperature_anneal), .name = "temperature-anneal",
+     .resume = LW_RESUME_SCHEDULE, .min = 0.001, .max = 1000, .fallback = "1", .group = "Drift",
+     .help = "at the first step temperatures are so many times as high, and come down to their own "
+             "by equal ratios; 1: they are what they are"},
+    {LW_OPT(lw_drift_config, temperature_anneal_end), .name = "temperature-anneal-end",
+     .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1, .fallback = "0.5", .unit = "share",
+     .group = "Drift", .help = "of all steps, after which they are there"},
     {LW_OPT(lw_drift_config, normalize_over_x), .name = "normalize-over-x", .fallback = "true",
      .group = "Drift",
      .help = "take softmax over the generated samples too, but over targets only"},

@@ -93,6 +93,8 @@ static int infer_drift(const lw_graph *g, const lw_node *n, lw_infer *out)
     lw_type state = lw_type_of(LW_I64, 1, LW_DRIFT_STATE_OF(a->own_scale, a->slots));
     if (a->door && (a->whole < a->groups || !has_in(n, 4) || !lw_type_eq(in_type(g, n, 4), state)))
         return lw_op_fail(g, n, "some of all groups need the sums over those before them");
+    if (has_in(n, 5) && !lw_type_eq(in_type(g, n, 5), lw_type_of(LW_F32, 1, 1)))
+        return lw_op_fail(g, n, "temperatures are multiplied by one number");
     *out = (lw_infer){a->door ? 4 : 3,
                       {lw_type_of(LW_F32, 1, 1), in_type(g, n, 0),
                        lw_type_of(LW_F32, 1, LW_DRIFT_STATS(a->n_tau)), state}};
@@ -146,13 +148,14 @@ const lw_op_def lw_op_drift_field = {
 };
 
 lw_drift_out lw_drift_through(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,
-                              lw_val state, const lw_attr_drift *attr)
+                              lw_val state, lw_val heat, const lw_attr_drift *attr)
 {
     const lw_drift_out none = {LW_NOVAL, LW_NOVAL, LW_NOVAL, LW_NOVAL};
     if (!lw_val_ok(gen) || !lw_val_ok(pos))
         return none;
-    lw_val in[] = {gen, pos, uncond, weight, state};
-    lw_node *n = lw_graph_add(g, LW_OP_DRIFT_FIELD, in, attr->door ? 5 : 4, attr, sizeof *attr);
+    lw_val in[] = {gen, pos, uncond, weight, state, heat};
+    const int inputs = lw_val_ok(heat) ? 6 : attr->door ? 5 : 4;
+    lw_node *n = lw_graph_add(g, LW_OP_DRIFT_FIELD, in, inputs, attr, sizeof *attr);
     return n ? (lw_drift_out){n->out[0], n->out[1], n->out[2], attr->door ? n->out[3] : LW_NOVAL}
              : none;
 }
@@ -160,5 +163,5 @@ lw_drift_out lw_drift_through(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond
 lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,
                             const lw_attr_drift *attr)
 {
-    return lw_drift_through(g, gen, pos, uncond, weight, LW_NOVAL, attr);
+    return lw_drift_through(g, gen, pos, uncond, weight, LW_NOVAL, LW_NOVAL, attr);
 }

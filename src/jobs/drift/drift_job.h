@@ -40,6 +40,8 @@ typedef struct lw_drift_config {
     lw_drift_loss_config loss;
     float temperatures[8];
     int32_t n_temperatures;
+    double temperature_anneal; /* at step 0 they are so many times as high; 0 and 1: as they are */
+    double temperature_anneal_end; /* share of the steps after which they are as they are */
     bool normalize_over_x;
     bool own_scale;          /* S of each slot of a key, not of the key */
     int32_t variant;         /* lw_drift_variant */

@@ -45,6 +45,7 @@ static int time_exec(drift_run *r, lw_exec *e, bool forward, run_time *out)
     fill(r, e, "gen");
     fill(r, e, "pos");
     fill(r, e, "unc");
+    lw_drift_feed_heat(r, e);
     LW_TRY(once(r, e, forward, &cold));
     lw_store_touch(r->g.p.store, LW_SLAB_PARAM);
     LW_TRY(once(r, e, forward, &out->first));

@@ -66,6 +66,7 @@ typedef struct drift_run {
     lw_str features_note;
     lw_drift_draws draws;
     int32_t groups, n, np, nu; /* groups: of the graph that is built */
+    float heat;                /* temperatures of the step are so many times the config's */
     /* A step in parts: */
     bool chunked;
     lw_drift_cut cut;
@@ -75,6 +76,11 @@ typedef struct drift_run {
     float loss;
 } drift_run;
 
+/* Do temperatures follow the step? Then "heat" is an input of the graphs with fields. */
+static inline bool lw_drift_anneals(const drift_run *r)
+{
+    return r->c.temperature_anneal > 0.0 && r->c.temperature_anneal != 1.0;
+}
 static inline bool lw_drift_of_clips(const drift_run *r)
 {
     return r->c.pictures.clip.condition != NULL;
@@ -122,7 +128,8 @@ int lw_drift_sources_fetch(drift_run *r, const int64_t *rows, int64_t n, void *c
 
 /* Gives an exec pictures of a step from `first` on: noise, classes, strengths; */
 void lw_drift_feed_pictures(drift_run *r, lw_exec *e, int64_t step, int64_t first, int64_t n);
-/* what the field of some groups wants beside generated pictures. */
+/* what fields want beside features; and all that those of some groups want beside generated pictures. */
+void lw_drift_feed_heat(const drift_run *r, lw_exec *e);
 int lw_drift_feed_real(drift_run *r, lw_exec *e, int32_t first, int32_t groups);
 
 /* ---- drift_fit.c ----------------------------------------------------------------------------- */

@@ -57,10 +57,25 @@ static void build_features(const drift_run *r, lw_graph *g, lw_val images,
     }
 }
 
+/* Inputs of the fields of all keys, absent where nothing says them. */
+typedef struct shared_in {
+    lw_val weight, heat;
+} shared_in;
+
+static shared_in input_shared(const drift_run *r, lw_graph *g)
+{
+    shared_in in = {LW_NOVAL, LW_NOVAL};
+    if (r->nu)
+        in.weight = lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups));
+    if (lw_drift_anneals(r))
+        in.heat = lw_input(g, "heat", lw_type_of(LW_F32, 1, 1));
+    return in;
+}
+
 /* Field of a key at a door; what it says of it becomes an output. real: its positives, absent: an
  * input. */
 static lw_drift_out build_field(const drift_run *r, lw_graph *g, int k, lw_val gen, lw_val real,
-                                lw_val weight, lw_drift_door door)
+                                shared_in in, lw_drift_door door)
 {
     const lw_feature_key *key = &r->keys.key[k];
     lw_attr_drift a = field_of(r, key, door);
@@ -73,16 +88,11 @@ static lw_drift_out build_field(const drift_run *r, lw_graph *g, int k, lw_val g
     if (door)
         state = lw_input(g, lw_drift_name(name, "state", key),
                          lw_type_of(LW_I64, 1, LW_DRIFT_STATE_OF(a.own_scale, a.slots)));
-    lw_drift_out o = lw_drift_through(g, gen, real, unc, weight, state, &a);
+    lw_drift_out o = lw_drift_through(g, gen, real, unc, in.weight, state, in.heat, &a);
     bool last = door == LW_DRIFT_WHOLE || door == LW_DRIFT_FIELD;
     lw_graph_output_add(g, lw_drift_name(name, last ? "stats" : "sums", key),
                         last ? o.stats : o.state, LW_NOVAL);
     return o;
-}
-
-static lw_val input_weight(const drift_run *r, lw_graph *g)
-{
-    return r->nu ? lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups)) : LW_NOVAL;
 }
 
 /* Sum over keys of the field's loss. real: the positives; without them their features are inputs. */
@@ -94,10 +104,10 @@ static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images, lw_val 
     if (lw_val_ok(real))
         build_features(r, g, real, p);
     lw_scope_part(g, "field");
-    lw_val weight = input_weight(r, g);
+    shared_in in = input_shared(r, g);
     for (int k = 0; k < r->keys.n; k++) {
         const char *field = lw_scope_push(g, r->keys.key[k].name);
-        lw_drift_out o = build_field(r, g, k, v[k], p[k], weight, LW_DRIFT_WHOLE);
+        lw_drift_out o = build_field(r, g, k, v[k], p[k], in, LW_DRIFT_WHOLE);
         lw_val one = lw_drift_key_term(&r->c, &r->keys, k, g, o);
         total = lw_val_ok(total) ? lw_add(g, total, one) : one;
         lw_scope_set(g, field);
@@ -171,13 +181,13 @@ int lw_drift_build_field(const drift_run *r, lw_graph *g, lw_drift_door door)
 {
     char name[LW_DRIFT_NAME];
     lw_scope_part(g, "field");
-    lw_val weight = input_weight(r, g);
+    shared_in in = input_shared(r, g);
     for (int k = 0; k < r->keys.n; k++) {
         const lw_feature_key *key = &r->keys.key[k];
         const char *field = lw_scope_push(g, key->name);
         lw_val gen = lw_input(g, lw_drift_name(name, "gen", key),
                               lw_type_of(LW_F32, 3, r->groups * r->n, key->slots, key->c));
-        lw_drift_out o = build_field(r, g, k, gen, LW_NOVAL, weight, door);
+        lw_drift_out o = build_field(r, g, k, gen, LW_NOVAL, in, door);
         if (door == LW_DRIFT_WHOLE || door == LW_DRIFT_FIELD)
             lw_graph_output_add(g, lw_drift_name(name, "grad", key),
                                 lw_drift_shared(&r->c, &r->keys, k, g, o.dx), LW_NOVAL);

@@ -55,9 +55,27 @@ static int fetch(drift_run *r, lw_exec *e, const char *what, void *const *kept, 
     return kept[0] ? 0 : lw_drift_sources_fetch(r, rows + first, n, dst);
 }
 
+/* From temperature_anneal down to 1, by equal ratios. */
+static void place(void *self, int64_t step, int64_t goal)
+{
+    drift_run *r = self;
+    const lw_drift_config *c = &r->c;
+    double end = c->temperature_anneal_end * (double)goal,
+           left = 1.0 - (double)step / LW_MAX(end, 1.0);
+    r->heat = (float)pow(c->temperature_anneal, LW_MAX(left, 0.0));
+}
+
+void lw_drift_feed_heat(const drift_run *r, lw_exec *e)
+{
+    float *heat = lw_exec_write(e, "heat"); /* NULL: they are as they are, or no field is in it */
+    if (heat)
+        *heat = r->heat;
+}
+
 int lw_drift_feed_real(drift_run *r, lw_exec *e, int32_t first, int32_t groups)
 {
     const lw_drift_draws *d = &r->draws;
+    lw_drift_feed_heat(r, e);
     LW_TRY(fetch(r, e, "pos", r->kept.pos, (int64_t)first * r->np, d->positive,
                  (int64_t)groups * r->np));
     if (!r->nu)
@@ -74,8 +92,10 @@ static int feed(void *self, int64_t leaf)
     drift_run *r = self;
     int64_t step = leaf / r->g.p.leaves.n, part = leaf % r->g.p.leaves.n;
     int32_t groups = (int32_t)(r->g.p.leaves.size / r->n);
-    if (lw_drift_of_clips(r))
+    if (lw_drift_of_clips(r)) {
+        lw_drift_feed_heat(r, r->g.p.exec);
         return lw_picture_run_feed(&r->g.p, leaf, false);
+    }
     if (r->chunked)
         return lw_drift_chunks_leaf(r, step, part);
     LW_TRY(lw_drift_draws_of(&r->draws, step));
@@ -131,6 +151,8 @@ static int report(void *self, json_t *row)
         put(row, name, (double)s[3 + k_tau - 1]);
     }
     put(row, "S", scale);
+    if (lw_drift_anneals(r))
+        put(row, "temperature_scale", (double)r->heat);
     put(row, "mean_drift_norm", drift);
     if (!lw_drift_of_clips(r)) {
         lw_drift_draws_report(&r->draws, row);
@@ -251,11 +273,16 @@ static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job 
     if (!r)
         return LW_ENOMEM;
     r->c = *c;
+    r->heat = 1.0f;
     *job = lw_generator_job("train drift", &r->g, &r->c.train, &r->c.pictures, obs);
     job->set_up = set_up;
     job->prepare = prepare;
     job->close = close_run;
     job->feed = feed;
+    if (lw_drift_anneals(r)) {
+        job->place = place;
+        job->follows_goal = true;
+    }
     job->report = report;
     job->loss_note = loss_note;
     job->predict = lw_drift_predict;
