@@ -95,6 +95,35 @@ static void test_anneal(void **state)
     lab_expect(0, "%s --class-chunk 1 --steps 4 --dry-run --output-dir no", fall);
 }
 
+/* The last steps follow a Frechet distance, which falls; in parts and resumed the bits are the same. */
+static void test_finish(void **state)
+{
+    (void)state;
+    static const char half[] = STEP " --finish-frechet 0.5 --leaf-size 4 --log-every 1";
+    lab_expect(0, "%s --steps 4 --save-every 1 --threads 1 --output-dir end", half);
+    lab_expect(0, "%s --steps 4 --class-chunk 1 --feature-cache 0 --threads 3 --output-dir end_cut",
+               half);
+    lab_same_checkpoint("end", "end_cut");
+    lab_same_logs("end", "end_cut");
+    lab_expect(0, "%s --steps 4 --resume-from end/checkpoints/step_0000003 --output-dir end_parts",
+               half);
+    lab_same_checkpoint("end", "end_parts");
+    assert_true(lab_metric("end", "S", -1) > 0);
+    assert_true(lab_metric("end", "finish_frechet", 0) == lab_metric("end", "loss", 0));
+    lab_expect(0,
+               STEP " --negatives-per-group 32 --feature-keys pix.mean,pix.std --feature-type bf16 "
+                    "--finish-frechet 1 --steps 30 --log-every 1 --output-dir falls");
+    double before = lab_metric_mean("falls", "loss", 0, 3),
+           after = lab_metric_mean("falls", "loss", 27, 30);
+    if (!(after < 0.7 * before))
+        fail_msg("the Frechet distance of 32 pictures went from %g to %g", before, after);
+    lab_expect(2, STEP " --feature-keys pix.p4 --finish-frechet 0.1 --steps 2 --output-dir no");
+    assert_non_null(strstr(lab_err, "none of the feature keys is one vector"));
+    lab_expect(2, STEP " --use-queue --finish-frechet 0.1 --steps 2 --output-dir no");
+    assert_non_null(strstr(lab_err, "--use-queue"));
+    lab_expect(0, "%s --steps 4 --dry-run --output-dir no", half);
+}
+
 static void test_leaves_of_a_chunk(void **state)
 {
     (void)state;
@@ -526,6 +555,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks),
                                        cmocka_unit_test(test_scales_of_slots),
                                        cmocka_unit_test(test_anneal),
+                                       cmocka_unit_test(test_finish),
                                        cmocka_unit_test(test_leaves_of_a_chunk),
                                        cmocka_unit_test(test_features_made_in_the_step),
                                        cmocka_unit_test(test_large_group),

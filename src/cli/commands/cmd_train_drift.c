@@ -74,6 +74,12 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, temperature_anneal_end), .name = "temperature-anneal-end",
      .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1, .fallback = "0.5", .unit = "share",
      .group = "Drift", .help = "of all steps, after which they are there"},
+    {LW_OPT(lw_drift_config, finish_frechet), .name = "finish-frechet",
+     .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1, .fallback = "0", .unit = "share",
+     .group = "Drift",
+     .help = "of all steps, the last ones, that follow no field but the Frechet distance of each "
+             "group to all real pictures of its class, in the keys that are one vector; wants "
+             "large --negatives-per-group; 0: none"},
     {LW_OPT(lw_drift_config, normalize_over_x), .name = "normalize-over-x", .fallback = "true",
      .group = "Drift",
      .help = "take softmax over the generated samples too, but over targets only"},

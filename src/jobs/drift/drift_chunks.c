@@ -100,6 +100,8 @@ int lw_drift_chunks_meet(drift_run *r, int64_t step)
         LW_TRY(lw_drift_kept_open(r));
     LW_TRY(lw_drift_draws_of(&r->draws, step));
     LW_TRY(encode(r, step));
+    if (r->finishing)
+        return lw_drift_finish_take(r);
     LW_TRY(encode_real(r));
     return take_field(r, step);
 }

@@ -231,8 +231,7 @@ static int fit_whole(drift_run *r, const lw_train_job *job, size_t *need)
 int lw_drift_fit(drift_run *r, lw_train_job *job)
 {
     size_t whole = 0;
-    bool asked = r->c.class_chunk > 0 || r->c.memory_limit > 0.0;
-    int fits = asked ? 0 : fit_whole(r, job, &whole);
+    int fits = lw_drift_parts_asked(r) ? 0 : fit_whole(r, job, &whole);
     if (fits < 0)
         return fits;
     if (fits == 1) {

@@ -42,6 +42,7 @@ typedef struct lw_drift_config {
     int32_t n_temperatures;
     double temperature_anneal; /* at step 0 they are so many times as high; 0 and 1: as they are */
     double temperature_anneal_end; /* share of the steps after which they are as they are */
+    double finish_frechet; /* share of the steps, the last ones, that follow a Frechet distance */
     bool normalize_over_x;
     bool own_scale;          /* S of each slot of a key, not of the key */
     int32_t variant;         /* lw_drift_variant */

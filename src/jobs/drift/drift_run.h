@@ -56,6 +56,8 @@ typedef struct lw_drift_real_cost {
     double flops; /* a step's, for the others */
 } lw_drift_real_cost;
 
+typedef struct lw_drift_finish lw_drift_finish;
+
 typedef struct drift_run {
     lw_generator g; /* first: its callbacks take the run for it */
     lw_drift_config c;
@@ -74,6 +76,8 @@ typedef struct drift_run {
     lw_drift_kept kept;
     float stats[LW_MAX_FEATURE_KEYS][LW_DRIFT_STATS(LW_DRIFT_MAX_TAU)];
     float loss;
+    lw_drift_finish *finish; /* NULL: there is no finishing phase */
+    bool finishing;          /* this step is of it */
 } drift_run;
 
 /* Do temperatures follow the step? Then "heat" is an input of the graphs with fields. */
@@ -84,6 +88,11 @@ static inline bool lw_drift_anneals(const drift_run *r)
 static inline bool lw_drift_of_clips(const drift_run *r)
 {
     return r->c.pictures.clip.condition != NULL;
+}
+/* Is the step in parts, whether or not it fits in one? */
+static inline bool lw_drift_parts_asked(const drift_run *r)
+{
+    return r->c.class_chunk > 0 || r->c.memory_limit > 0.0 || r->c.finish_frechet > 0.0;
 }
 /* Pictures generated in a step. */
 static inline int64_t lw_drift_pictures(const drift_run *r)
@@ -150,6 +159,17 @@ void lw_drift_phases_clear(drift_run *r);
 int lw_drift_chunks_meet(drift_run *r, int64_t step);
 /* Feeds a leaf. */
 int lw_drift_chunks_leaf(drift_run *r, int64_t step, int64_t leaf);
+
+/* ---- drift_finish.c -------------------------------------------------------------------------- */
+
+/* LW_EUSAGE: --finish-frechet has no key to work on, or is not for this training. */
+int lw_drift_finish_check(const drift_run *r);
+size_t lw_drift_finish_bytes(const drift_run *r);
+/* Statistics of the real pictures of each class. LW_ESTOPPED when the observer asks to stop. */
+int lw_drift_finish_open(drift_run *r);
+void lw_drift_finish_close(drift_run *r);
+/* Loss and dloss/dfeature of the step's pictures, in the features' place. */
+int lw_drift_finish_take(drift_run *r);
 
 /* ---- drift_kept.c ---------------------------------------------------------------------------- */
 

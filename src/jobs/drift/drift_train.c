@@ -55,14 +55,16 @@ static int fetch(drift_run *r, lw_exec *e, const char *what, void *const *kept, 
     return kept[0] ? 0 : lw_drift_sources_fetch(r, rows + first, n, dst);
 }
 
-/* From temperature_anneal down to 1, by equal ratios. */
+/* Temperatures from temperature_anneal down to 1, by equal ratios; the last steps are the finishing phase. */
 static void place(void *self, int64_t step, int64_t goal)
 {
     drift_run *r = self;
     const lw_drift_config *c = &r->c;
     double end = c->temperature_anneal_end * (double)goal,
            left = 1.0 - (double)step / LW_MAX(end, 1.0);
-    r->heat = (float)pow(c->temperature_anneal, LW_MAX(left, 0.0));
+    if (lw_drift_anneals(r))
+        r->heat = (float)pow(c->temperature_anneal, LW_MAX(left, 0.0));
+    r->finishing = goal > 0 && step >= goal - (int64_t)(c->finish_frechet * (double)goal);
 }
 
 void lw_drift_feed_heat(const drift_run *r, lw_exec *e)
@@ -137,6 +139,11 @@ static int report(void *self, json_t *row)
     double scale = 0.0, drift = 0.0, all = 0.0, raw[LW_DRIFT_MAX_TAU] = {0},
            lambda[LW_DRIFT_MAX_TAU] = {0};
     char name[64];
+    if (r->finishing) { /* no field was taken */
+        put(row, "finish_frechet", (double)r->loss);
+        lw_drift_draws_report(&r->draws, row);
+        return 0;
+    }
     for (int k = 0; k < keys; k++) {
         const float *s = stats_of(r, k);
         scale += (double)s[0] / keys;
@@ -182,7 +189,7 @@ static int cut_groups(drift_run *r, int32_t groups)
         return lw_fail(LW_EUSAGE,
                        "--negatives-per-group %d: at least 2, so that samples repel each other",
                        r->n);
-    bool parts = r->c.class_chunk > 0 || r->c.memory_limit > 0.0;
+    bool parts = lw_drift_parts_asked(r);
     LW_TRY(lw_train_leaves(c, (int64_t)groups * r->n, parts ? 1 : r->n,
                            "--groups times --negatives-per-group", &r->g.p.leaves));
     r->groups = (int32_t)(r->g.p.leaves.size / r->n);
@@ -197,9 +204,10 @@ static int choose_clip_groups(drift_run *r)
     int32_t groups = c->groups ? c->groups : 8;
     r->n = c->negatives_per_group ? c->negatives_per_group : 4;
     r->np = 1;
-    if (c->class_chunk > 0 || c->memory_limit > 0.0 || c->use_queue || lw_alpha_used(&c->alpha))
-        return lw_fail(LW_EUSAGE, "--condition: groups are crops: leave out --class-chunk, "
-                                  "--memory-limit, --use-queue and --alpha-...");
+    if (lw_drift_parts_asked(r) || c->use_queue || lw_alpha_used(&c->alpha))
+        return lw_fail(LW_EUSAGE,
+                       "--condition: groups are crops: leave out --class-chunk, --memory-limit, "
+                       "--finish-frechet, --use-queue and --alpha-...");
     if (c->positives_per_group > 1 || c->unconditional_per_group > 0)
         return lw_fail(LW_EUSAGE,
                        "--condition: a group has one positive, its clean frame: leave out "
@@ -236,12 +244,14 @@ static int prepare(void *self, lw_train_job *job)
     const lw_drift_config *c = &r->c;
     LW_TRY(lw_picture_run_prepare(&r->g.p));
     LW_TRY(lw_drift_sources_fill(r));
+    LW_TRY(lw_drift_finish_open(r));
     return lw_generator_measure(&r->g, lw_drift_sources_measured(r), &c->heldout, job);
 }
 
 static void close_run(void *self)
 {
     drift_run *r = self;
+    lw_drift_finish_close(r);
     lw_drift_sources_close(r);
     lw_drift_draws_clear(&r->draws);
     lw_drift_kept_close(r);
@@ -263,7 +273,9 @@ static int set_up(void *self, lw_train_job *job)
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->net));
     LW_TRY(choose_groups(r));
     LW_TRY(lw_drift_sources_open(r));
+    LW_TRY(lw_drift_finish_check(r));
     LW_TRY(lw_drift_sources_real(r, job));
+    job->kept_bytes += lw_drift_finish_bytes(r);
     return lw_drift_fit(r, job);
 }
 
@@ -279,7 +291,7 @@ static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job 
     job->prepare = prepare;
     job->close = close_run;
     job->feed = feed;
-    if (lw_drift_anneals(r)) {
+    if (lw_drift_anneals(r) || r->c.finish_frechet > 0.0) {
         job->place = place;
         job->follows_goal = true;
     }
