@@ -9,6 +9,7 @@
 #   --encoder SPEC   a published encoder instead of one trained here: drift gets all minutes
 #   --beside LIST    ddpm, flow or ddpm,flow: the same U-Net for as many minutes as drift, and `leeway compare` of all
 #   --seed N         of every training (0)
+#   --drift WORDS    more options of drift, after those of the recipe: one lever of docs/drifting.md at equal time
 #   --steps-to FILE  trains nothing for long: writes how many steps --minutes hold on this machine, 40 of each training
 #                    timed now (one to three minutes; nothing else should run) and the time of real features counted
 #   --steps-from FILE  so many steps instead of --minutes: the same bits however busy the machine is. Lines of a name and a
@@ -16,7 +17,7 @@
 #   --trial          some steps of everything: does it run?
 set -eu
 usage() {
-    sed -n '3,18s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,19s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 [ $# -ge 4 ] || usage
@@ -25,16 +26,17 @@ data=cifar10:$2
 dir=$3
 judge=$4
 shift 4
-minutes=60 given='' beside='' seed=0 trial=no steps_to='' steps_from=''
+minutes=60 given='' beside='' seed=0 trial=no steps_to='' steps_from='' lever=''
 while [ $# -gt 0 ]; do
     case $1 in
-    --minutes | --encoder | --beside | --seed | --steps-to | --steps-from)
+    --minutes | --encoder | --beside | --seed | --drift | --steps-to | --steps-from)
         [ $# -ge 2 ] || usage
         case $1 in
         --minutes) minutes=$2 ;;
         --encoder) given=$2 ;;
         --beside) beside=$2 ;;
         --seed) seed=$2 ;;
+        --drift) lever=$2 ;;
         --steps-to) steps_to=$2 ;;
         --steps-from) steps_from=$2 ;;
         esac
@@ -64,7 +66,7 @@ steps_of() { # NAME; of --steps-from
 if [ -z "$steps_to" ]; then
     length="minutes $minutes"
     [ -z "$steps_from" ] || length="steps $(tr '\n' ' ' <"$steps_from")"
-    printf '%s\n' "$length encoder ${given:-own} seed $seed trial $trial" >"$dir/begun.new"
+    printf '%s\n' "$length encoder ${given:-own} seed $seed trial $trial${lever:+ drift $lever}" >"$dir/begun.new"
     if [ -f "$dir/begun" ] && ! cmp -s "$dir/begun" "$dir/begun.new"; then
         echo "$dir was begun with: $(cat "$dir/begun")" >&2
         exit 2
@@ -102,7 +104,7 @@ train_encoder() {
 train_drift() {
     train drift drift --encoder "$encoder" $net $rate $kept --noise-shape full --latent-dim 64 --feature-keys all \
         --feature-type bf16 --feature-cache 12000 --no-flip --groups 2 --negatives-per-group 64 --positives-per-group 256 \
-        --adam-beta2 0.95 "$@"
+        --adam-beta2 0.95 $lever "$@"
 }
 # shellcheck disable=SC2086
 train_other() { # ddpm or flow
