@@ -26,8 +26,9 @@ def nystrom(x, t, z, h):
     inner = np.exp(-distances(z, z) / h)
     np.fill_diagonal(inner, 1 + 1e-6)
     sums = np.linalg.solve(inner, np.exp(-distances(z, t) / h) @ np.c_[t, np.ones(len(t))])
-    y = np.exp(-distances(x, z) / h) @ sums
-    far = np.abs(y[:, -1:]) < 1e-12  # underflow: no landmark is near
+    d = distances(x, z)
+    y = np.exp(-(d - d.min(1, keepdims=True)) / h) @ sums
+    far = np.abs(y[:, -1:]) < 1e-12
     return np.where(far, z.mean(0), y[:, :-1] / np.where(far, 1, y[:, -1:])) - x
 
 

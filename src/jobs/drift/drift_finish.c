@@ -13,7 +13,6 @@
  */
 #include <string.h>
 
-#include "eval/eval.h"
 #include "jobs/drift/drift_loss.h"
 #include "jobs/drift/drift_run.h"
 
@@ -78,8 +77,12 @@ void lw_drift_finish_close(drift_run *r)
     lw_free(&r->finish);
 }
 
-static int start(drift_run *r, int32_t widest)
+int lw_drift_finish_new(drift_run *r)
 {
+    int32_t widest = 1;
+    for (int k = 0; k < r->keys.n; k++)
+        if (counts(r, k))
+            widest = LW_MAX(widest, r->keys.key[k].c);
     r->finish = lw_calloc(1, sizeof *r->finish);
     if (!r->finish)
         return LW_ENOMEM;
@@ -126,7 +129,7 @@ static int add_class(drift_run *r, int32_t c, void *const *x, lw_stats *const *s
     return 0;
 }
 
-static int close_class(drift_run *r, int32_t c, lw_stats *const *stats)
+int lw_drift_finish_class(drift_run *r, int32_t c, lw_stats *const *stats)
 {
     lw_drift_finish *f = r->finish;
     for (int k = 0; k < r->keys.n; k++) {
@@ -153,7 +156,7 @@ static int meet(drift_run *r, int32_t c, void *const *x)
     if (rc == 0)
         rc = add_class(r, c, x, stats);
     if (rc == 0)
-        rc = close_class(r, c, stats);
+        rc = lw_drift_finish_class(r, c, stats);
     for (int k = 0; k < r->keys.n; k++)
         lw_stats_free(&stats[k]);
     return rc;
@@ -162,18 +165,16 @@ static int meet(drift_run *r, int32_t c, void *const *x)
 int lw_drift_finish_open(drift_run *r)
 {
     void *x[LW_MAX_FEATURE_KEYS] = {NULL};
-    int32_t widest = 1;
     int rc = 0;
     if (r->c.finish_frechet <= 0.0)
         return 0;
     for (int k = 0; k < r->keys.n && rc == 0; k++)
         if (counts(r, k)) {
-            widest = LW_MAX(widest, r->keys.key[k].c);
             x[k] = lw_calloc((size_t)ROWS * (size_t)r->keys.key[k].c, sizeof(float));
             rc = x[k] ? 0 : LW_ENOMEM;
         }
     if (rc == 0)
-        rc = start(r, widest);
+        rc = lw_drift_finish_new(r);
     for (int32_t c = 0; c < classes_of(r) && rc == 0; c++)
         rc = lw_observe_stop(r->g.p.obs) ? lw_fail(LW_ESTOPPED, "interrupted") : meet(r, c, x);
     for (int k = 0; k < r->keys.n; k++)

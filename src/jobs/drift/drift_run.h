@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "eval/eval.h"
 #include "train/pictures/train_generator.h"
 
 #include "jobs/drift/drift_draws.h"
@@ -165,8 +166,11 @@ int lw_drift_chunks_leaf(drift_run *r, int64_t step, int64_t leaf);
 /* LW_EUSAGE: --finish-frechet has no key to work on, or is not for this training. */
 int lw_drift_finish_check(const drift_run *r);
 size_t lw_drift_finish_bytes(const drift_run *r);
-/* Statistics of the real pictures of each class. LW_ESTOPPED when the observer asks to stop. */
+/* Meets the real pictures of each class. LW_ESTOPPED when the observer asks to stop. */
 int lw_drift_finish_open(drift_run *r);
+/* Its parts: makes room; class c has these statistics of each key (NULL: the key does not count). */
+int lw_drift_finish_new(drift_run *r);
+int lw_drift_finish_class(drift_run *r, int32_t c, lw_stats *const *stats);
 void lw_drift_finish_close(drift_run *r);
 /* Loss and dloss/dfeature of the step's pictures, in the features' place. */
 int lw_drift_finish_take(drift_run *r);
