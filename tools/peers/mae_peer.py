@@ -96,13 +96,18 @@ class Fields:
 
     def call(self, gen, pos, unc):
         with torch.no_grad():
-            real, free = keys_of(pos[0], pos[1:]), keys_of(unc[0], unc[1:])
-        keys, total = keys_of(gen[0], gen[1:]), []
+            real, free = self.keys(pos[0], pos[1:]), self.keys(unc[0], unc[1:])
+        keys = self.keys(gen[0], gen[1:])
         with torch.no_grad():
-            for x, p, u in zip(keys, real, free):
-                f, dx = self.field(*(self.slots(t) for t in (x, u, p)))
-                total.append(self.back(dx, x))
-        return keys, total
+            return keys, [self.key(x, u, p) for x, p, u in zip(keys, real, free)]
+
+    @staticmethod
+    def keys(x, maps):
+        return keys_of(x, maps)
+
+    def key(self, x, u, p):
+        """The gradient of one key's field, [G rows,T,C] of each."""
+        return self.back(self.field(*(self.slots(t) for t in (x, u, p)))[1], x)
 
     def slots(self, t):
         """[G rows,T,C] -> [G T,rows,C]."""
@@ -114,19 +119,24 @@ class Fields:
         b, slots, c = like.shape
         return dx.reshape(self.groups, slots, -1, c).transpose(1, 2).reshape(b, slots, c)
 
-    def make(self, call):
+    def make(self):
         gen = [t.requires_grad_() for t in self.part[0]]
 
         def run():
-            keys, dy = call(gen, *self.part[1:])
+            keys, dy = self.call(gen, *self.part[1:])
             return torch.autograd.grad(keys, gen, dy)
         return run
 
     def settings(self):
-        yield self.make(self.call)
+        yield self.make()
 
     def compiled(self):
-        return self.make(torch.compile(self.call))
+        """Two graphs, all statistics and the field of a key (once for each of their shapes): all 86 fields in one graph
+        take the compiler more than an hour."""
+        torch._dynamo.config.cache_size_limit = 200
+        self.keys = torch.compile(self.keys, dynamic=False)
+        self.key = torch.compile(self.key, dynamic=False)
+        return self.make()
 
 
 def rows(small):
