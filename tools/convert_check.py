@@ -200,6 +200,7 @@ CASES = {
         "MobileNetV2ForImageClassification", "MobileNetV2Config", plain("logits"),
         depth_multiplier=0.35, num_labels=5), 64, "timm hf"),
     "mobilenet-timm": (lambda: timm_net("mobilenetv2_035", num_classes=5), 64, "hf timm"),
+    "efficientnet-lite-timm": (lambda: timm_net("tf_efficientnet_lite0", num_classes=5), 64, "timm"),
 }
 FULL = {
     "full-siglip-b16": (lambda: transformers_net(

@@ -32,7 +32,7 @@ import time
 import numpy as np
 import torch
 
-from golden import convnets
+from golden import convnets, networks
 
 LIMIT = {"f32": 1e-4, "bf16": 3e-2}
 CLIP_NUMBERS = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
@@ -148,10 +148,10 @@ def write_json(folder, name, content):
         json.dump(content, f)
 
 
-def save_weights(net, folder, name):
+def save_weights(net, folder, name, named=str):
     from safetensors.torch import save_file
     os.makedirs(folder)
-    save_file({k: v.float().contiguous() for k, v in net.state_dict().items()},
+    save_file({named(k): v.float().contiguous() for k, v in net.state_dict().items()},
               os.path.join(folder, name))
 
 
@@ -199,6 +199,27 @@ def mobilenet():
         return {"logits": net.classifier(pooled), "pooled": pooled, "s1": net.features[:2](x),
                 "s4": net.features[:11](x), "s7": net.features[:18](x)}
     return net, taps, lambda folder: save_weights(net, folder, "model.safetensors")
+
+
+def efficientnet_lite(name, flat=False):
+    """timm's folder, or its weights under efficientnet_lite_pytorch's names."""
+    import timm
+    net = statistics(draw(timm.create_model(name, pretrained=False)))
+
+    def taps(net, x):
+        h = net.bn1(net.conv_stem(x))
+        maps = {}
+        for i, stage in enumerate(net.blocks, 1):
+            maps["s%d" % i] = h = stage(h)
+        pooled = net.global_pool(net.bn2(net.conv_head(h)))
+        return {"logits": net.classifier(pooled), "pooled": pooled, "s1": maps["s1"], "s4": maps["s4"], "s7": h}
+
+    def save(folder):
+        if flat:
+            save_weights(net, folder, "model.safetensors", networks.flat_names(net))
+        else:
+            save_timm(net, name, folder)
+    return net, taps, save
 
 
 def open_clip(name):
@@ -379,6 +400,9 @@ SO400M = dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, nu
 # name: (build, sides of pictures, mean and deviation); of a decoder: channels and sides of latents
 CASES = {
     "mobilenet-v2": (mobilenet, (224, 224), IMAGENET),
+    "efficientnet-lite0-timm": (lambda: efficientnet_lite("tf_efficientnet_lite0"), (224, 224), HALF),
+    "efficientnet-lite1-flat": (lambda: efficientnet_lite("tf_efficientnet_lite1", flat=True), (240, 240), HALF),
+    "efficientnet-lite4-flat": (lambda: efficientnet_lite("tf_efficientnet_lite4", flat=True), (300, 300), HALF),
     "clip-b32": (lambda: clip(patch_size=32, projection=512), (224, 224), CLIP_NUMBERS),
     "clip-b16": (lambda: clip(patch_size=16, projection=512), (224, 224), CLIP_NUMBERS),
     "clip-l14": (lambda: clip(patch_size=14, projection=768, **LARGE), (224, 224), CLIP_NUMBERS),
@@ -433,7 +457,7 @@ CASES = {
     "dinov2-l-reg": (lambda: dinov2(registers=4, **LARGE_DINO), (224, 224), IMAGENET),
 }
 
-KINKS = ("resnet", "wide-resnet", "taesd", "mobilenet", "inception")  # beginnings of cases
+KINKS = ("resnet", "wide-resnet", "taesd", "mobilenet", "efficientnet", "inception")  # beginnings of cases
 
 # ---- running ------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ err_has 'timm is there already'
 expect 2 convert net --to keras --output-dir k
 expect 2 convert net --to hf
 expect 3 convert own --to hf --output-dir k
-err_has 'is not converted; families that are: resnet, mobilenet_v2, clip, siglip, dinov2'
+err_has 'is not converted; families that are: resnet, mobilenet_v2, efficientnet_lite, clip, siglip, dinov2'
 expect 4 convert nowhere --to hf --output-dir k
 expect 3 convert "$corpus/torch/runs.pth" --to hf --output-dir k
 err_has 'nothing was run'

@@ -98,6 +98,7 @@ static const trip trips[] = {
     {"network_dinov2_timm_registers", "hf timm", 35, 0, NULL},
     {"network_resnet_timm", "hf timm", 102, 0, NULL},
     {"network_mobilenet_timm", "hf timm", 262, 0, NULL},
+    {"network_efficientnet_lite_timm", "timm", 247, 0, NULL},
     {"network_mobilenet_hf", "timm hf", 262, 0, NULL},
     {"network_mobilenet_hf_body", "timm hf", 260, 0, NULL},
 };
@@ -141,8 +142,10 @@ static void test_refused(void **state)
         {"network_resnet_bottleneck", LW_LIBRARY_TIMM, "this number of stages"},
         {"network_resnet_timm", LW_LIBRARY_OPEN_CLIP, "a ResNet"},
         {"network_mobilenet_torchvision", LW_LIBRARY_HF, "a MobileNetV2 of these widths"},
+        {"network_efficientnet_lite_both", LW_LIBRARY_HF, "an EfficientNet-Lite"},
         {"network_taesd_encoder", LW_LIBRARY_HF,
-         "is not converted; families that are: resnet, mobilenet_v2, clip, siglip, dinov2"},
+         "is not converted; families that are: resnet, mobilenet_v2, efficientnet_lite, clip, "
+         "siglip, dinov2"},
     };
     (void)state;
     for (size_t i = 0; i < LW_COUNT(cases); i++) {

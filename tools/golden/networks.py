@@ -14,6 +14,7 @@ from . import formula
 
 GRAY = (0.1307,), (0.3081,)
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+HALF = (0.5,) * 3, (0.5,) * 3
 
 
 def fill(net, named=str):
@@ -207,19 +208,59 @@ def mobilenet_torchvision():
     return case(net, taps, (2, 3, 41, 50), "pooled")
 
 
-def mobilenet_timm():
-    from timm.models.efficientnet import mobilenetv2_035  # pylint: disable=import-outside-toplevel
-    net = fill(mobilenetv2_035(num_classes=7))
-
+def inverted_taps(net, numbers):
+    """timm's networks of inverted residuals."""
     def taps(x):
-        h = net.bn1(net.conv_stem(normalised(x)))
+        h = net.bn1(net.conv_stem(normalised(x, numbers)))
         out = {"s0": h}
         for i, stage in enumerate(net.blocks, 1):
             out["s%d" % i] = h = stage(h)
         out["pooled"] = net.global_pool(net.bn2(net.conv_head(h)))
         out["logits"] = net.classifier(out["pooled"])
         return out
-    return case(net, taps, (2, 3, 33, 40), "pooled")
+    return taps
+
+
+def mobilenet_timm():
+    from timm.models.efficientnet import mobilenetv2_035  # pylint: disable=import-outside-toplevel
+    net = fill(mobilenetv2_035(num_classes=7))
+    return case(net, inverted_taps(net, IMAGENET), (2, 3, 33, 40), "pooled")
+
+
+def efficientnet_lite_timm(architecture, shape, numbers):
+    """timm's folder: TensorFlow's padding and epsilon by the architecture's name."""
+    import timm  # pylint: disable=import-outside-toplevel
+    net = fill(timm.create_model(architecture, num_classes=7))
+    config = {"architecture": architecture, "num_classes": 7, "num_features": net.num_features,
+              "pretrained_cfg": {"mean": numbers[0], "std": numbers[1]}}
+    return case(net, inverted_taps(net, numbers), shape, "pooled", config=json.dumps(config, sort_keys=True))
+
+
+def flat_names(net):
+    """timm's names -> those of efficientnet_lite_pytorch, where blocks count through."""
+    stems = {"conv_stem": "_conv_stem", "bn1": "_bn0", "conv_head": "_conv_head", "bn2": "_bn1", "classifier": "_fc"}
+    blocks = [(s, i) for s, stage in enumerate(net.blocks) for i in range(len(stage))]
+
+    def named(name):
+        words = name.split(".")
+        if words[0] != "blocks":
+            return ".".join([stems[words[0]]] + words[1:])
+        n = blocks.index((int(words[1]), int(words[2])))
+        part = words[3]
+        if n == 0:  # depthwise, then conv_pw
+            part = {"conv_pw": "conv_pwl", "bn1": "bn2", "bn2": "bn3"}.get(part, part)
+        flat = {"conv_pw": "_expand_conv", "conv_dw": "_depthwise_conv", "conv_pwl": "_project_conv",
+                "bn1": "_bn0", "bn2": "_bn1", "bn3": "_bn2"}[part]
+        return ".".join(["_blocks.%d" % n, flat] + words[4:])
+    return named
+
+
+def efficientnet_lite_flat():
+    import timm  # pylint: disable=import-outside-toplevel
+    net = timm.create_model("tf_efficientnet_lite2", num_classes=7)
+    named = flat_names(net)
+    fill(net, named)
+    return case(net, inverted_taps(net, HALF), (1, 3, 42, 51), "pooled", named)
 
 
 def mobilenet_hf(head, **more):
@@ -259,6 +300,9 @@ CASES = {
     "resnet_basic": lambda: resnet_hf("basic", False, downsample_in_first_stage=True),
     "mobilenet_torchvision": mobilenet_torchvision,
     "mobilenet_timm": mobilenet_timm,
+    "efficientnet_lite_timm": lambda: efficientnet_lite_timm("tf_efficientnet_lite0", (2, 3, 42, 51), HALF),
+    "efficientnet_lite_both": lambda: efficientnet_lite_timm("efficientnet_lite1", (1, 3, 33, 40), IMAGENET),
+    "efficientnet_lite_flat": efficientnet_lite_flat,
     "mobilenet_hf": lambda: mobilenet_hf(True),
     "mobilenet_hf_body": lambda: mobilenet_hf(False, tf_padding=False, layer_norm_eps=1e-4),
 }

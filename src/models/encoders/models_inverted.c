@@ -104,9 +104,9 @@ void lw_inverted_build(lw_builder *b, const lw_inverted *a, lw_val x, lw_taps *o
         lw_scope_set(b->g, top);
     lw_val pooled = lw_mean(b->g, x, LW_OVER_MIDDLE);
     if (a->classes > 0)
-        lw_tap_add(
-            out, "logits",
-            lw_linear(b, a->classifier, lw_layer_done(b, "head", LW_NOVAL, pooled), a->classes, true));
+        lw_tap_add(out, "logits",
+                   lw_linear(b, a->classifier, lw_layer_done(b, "head", LW_NOVAL, pooled),
+                             a->classes, true));
     lw_tap_add(out, "pooled", pooled);
     lw_tap_add_maps(out, map, 1 + LW_INVERTED_STAGES);
 }
@@ -115,7 +115,8 @@ void lw_inverted_build(lw_builder *b, const lw_inverted *a, lw_val x, lw_taps *o
 
 /* The weight of a part, as itself or as bytes with scales; NULL: it is not there, or no convolution
  * with this kernel. */
-static const lw_st_tensor *find(const lw_st_file *f, const lw_inverted *a, lw_inverted_part what, int n)
+static const lw_st_tensor *find(const lw_st_file *f, const lw_inverted *a, lw_inverted_part what,
+                                int n)
 {
     lw_inverted_names p = name_of(a, what, n);
     char name[128];
@@ -127,8 +128,8 @@ static const lw_st_tensor *find(const lw_st_file *f, const lw_inverted *a, lw_in
         name[strlen(name) - 2] = '\0';
         t = lw_st_find_model(f, name);
     }
-    return t && t->rank == 4 && t->shape[0] >= 1 && t->shape[0] <= MAX_WIDTH && t->shape[2] == side &&
-                   t->shape[3] == side
+    return t && t->rank == 4 && t->shape[0] >= 1 && t->shape[0] <= MAX_WIDTH &&
+                   t->shape[2] == side && t->shape[3] == side
                ? t
                : NULL;
 }
@@ -143,7 +144,8 @@ static int32_t read_classes(const lw_st_file *f, const lw_inverted *a)
 
 bool lw_inverted_read(const lw_st_file *f, lw_inverted *a)
 {
-    const lw_st_tensor *stem = find(f, a, LW_INVERTED_STEM, 0), *head = find(f, a, LW_INVERTED_HEAD, 0);
+    const lw_st_tensor *stem = find(f, a, LW_INVERTED_STEM, 0),
+                       *head = find(f, a, LW_INVERTED_HEAD, 0);
     if (!stem || !head)
         return false;
     a->stem = (int32_t)stem->shape[0];
@@ -167,7 +169,8 @@ int32_t lw_inverted_times(int32_t channels, double by)
     return n < 0.9 * want ? n + 8 : n;
 }
 
-bool lw_inverted_has_widths(const lw_inverted *a, const int32_t width[LW_INVERTED_STAGES], double by)
+bool lw_inverted_has_widths(const lw_inverted *a, const int32_t width[LW_INVERTED_STAGES],
+                            double by)
 {
     int32_t c = a->stem;
     for (int s = 0, n = 1; s < LW_INVERTED_STAGES; s++)
@@ -206,8 +209,8 @@ int lw_inverted_read_timm(const json_t *config, const char *where, lw_inverted *
     return 0;
 }
 
-void lw_inverted_write_timm(const lw_inverted *a, const char *architecture, const lw_inverted *usual,
-                            json_t *config)
+void lw_inverted_write_timm(const lw_inverted *a, const char *architecture,
+                            const lw_inverted *usual, json_t *config)
 {
     json_t *args = json_object();
     if (a->eps != usual->eps)

@@ -32,19 +32,21 @@ typedef struct lw_inverted_names {
 
 typedef struct lw_inverted lw_inverted;
 /* Names of a part of block n (1 ..; stem and head: any). */
-typedef void lw_inverted_name_fn(lw_inverted_names *out, const lw_inverted *a, lw_inverted_part what, int n);
+typedef void lw_inverted_name_fn(lw_inverted_names *out, const lw_inverted *a,
+                                 lw_inverted_part what, int n);
 
 struct lw_inverted {
     lw_inverted_name_fn *name;
     const char *prefix;     /* scope of all but the classifier; NULL: none */
     const char *classifier; /* its scope */
     bool quantized;         /* weights may be bytes with scales, "weight_q" */
-    bool same;              /* TensorFlow's padding: at stride 2 an even side is padded behind only; else both alike */
-    float eps;              /* of BatchNorm */
+    bool
+        same; /* TensorFlow's padding: at stride 2 an even side is padded behind only; else both alike */
+    float eps; /* of BatchNorm */
     int blocks[LW_INVERTED_STAGES], stride[LW_INVERTED_STAGES], kernel[LW_INVERTED_STAGES];
-    int32_t stem, head, classes;          /* classes 0: no classifier */
-    int32_t inner[LW_INVERTED_BLOCKS];    /* channels of the depthwise convolution */
-    int32_t width[LW_INVERTED_BLOCKS];    /* and of the result */
+    int32_t stem, head, classes;       /* classes 0: no classifier */
+    int32_t inner[LW_INVERTED_BLOCKS]; /* channels of the depthwise convolution */
+    int32_t width[LW_INVERTED_BLOCKS]; /* and of the result */
 };
 
 /* Number of block n (1 ..) in its stage, from 0, which *stage becomes. */
@@ -60,7 +62,8 @@ bool lw_inverted_read(const lw_st_file *f, lw_inverted *a);
 /* Channels at a multiplier, to a multiple of 8 that takes no more than a tenth away. */
 int32_t lw_inverted_times(int32_t channels, double by);
 /* Are the widths those of stages `width` at a multiplier, with blocks that expand six times? */
-bool lw_inverted_has_widths(const lw_inverted *a, const int32_t width[LW_INVERTED_STAGES], double by);
+bool lw_inverted_has_widths(const lw_inverted *a, const int32_t width[LW_INVERTED_STAGES],
+                            double by);
 
 /* x [B,H,W,3] -> taps pooled [B,head], logits [B,classes] and a map of the stem and of each stage. */
 void lw_inverted_build(lw_builder *b, const lw_inverted *a, lw_val x, lw_taps *out);
@@ -69,6 +72,7 @@ void lw_inverted_build(lw_builder *b, const lw_inverted *a, lw_val x, lw_taps *o
  * honoured. */
 int lw_inverted_read_timm(const json_t *config, const char *where, lw_inverted *a);
 /* The other way: `usual` has the padding and eps that the architecture's name says. */
-void lw_inverted_write_timm(const lw_inverted *a, const char *architecture, const lw_inverted *usual, json_t *config);
+void lw_inverted_write_timm(const lw_inverted *a, const char *architecture,
+                            const lw_inverted *usual, json_t *config);
 
 #endif
