@@ -106,18 +106,9 @@ class Leeway:
         return found[0]["samples_ms"], found[0].get("memory_bytes", 0)
 
     def network(self, suite, verb, row):
-        """forward_b8 is f32, forward_bf16_b8 bf16, unless a --precision says so."""
-        batch = ["--batch-size", str(row.batch)]
-        if row.precision == "f32":
-            return self.bench(suite, "%s_b%d" % (verb, row.batch), row, batch)
-        if self.knows("bench", "--precision"):
-            batch += ["--precision", row.precision]
-            case = "%s_b%d" % (verb, row.batch)
-            try:
-                return self.bench(suite, case, row, batch)
-            except PeerError:
-                pass
-        return self.bench(suite, "%s_%s_b%d" % (verb, row.precision, row.batch), row, batch)
+        """forward_b8 is f32, forward_bf16_b8 bf16."""
+        case = verb if row.precision == "f32" else "%s_%s" % (verb, row.precision)
+        return self.bench(suite, "%s_b%d" % (case, row.batch), row, ["--batch-size", str(row.batch)])
 
     def measure_forward(self, row):
         return self.network("unet", "forward", row)
