@@ -199,7 +199,7 @@ static void run(float *out, const void *in, const float *packed, const lw_conv_s
 {
     lw_wino z = lw_wino_of(low ? LW_NUM_BF16 : LW_NUM_F32, s, pass, tile);
     double *v = (double *)(void *)scratch;
-    int64_t block = task / z.col_groups, group = task % z.col_groups;
+    int64_t block = lw_wino_block(&z, task), group = lw_wino_group(&z, task);
     ptrdiff_t n1 = LW_MIN((group + 1) * z.cols, z.N), per_image = z.tiles_y * z.tiles_x;
     for (int64_t t = lw_wino_first(&z, block); t < lw_wino_first(&z, block + 1); t++) {
         ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * tile,

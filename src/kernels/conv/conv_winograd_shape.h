@@ -33,6 +33,17 @@ typedef struct lw_wino {
 } lw_wino;
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
+/* The tasks of a group of columns follow one another, so that its weights come from memory once: at batch 1 these are most
+ * of what is read. */
+static inline int64_t lw_wino_block(const lw_wino *z, int64_t task)
+{
+    return task % z->blocks;
+}
+static inline int64_t lw_wino_group(const lw_wino *z, int64_t task)
+{
+    return task / z->blocks;
+}
+
 /* Tiles [t0, t0 + tiles) of a block. */
 static inline int64_t lw_wino_first(const lw_wino *z, int64_t block)
 {

@@ -50,7 +50,8 @@ static void name_flat(lw_inverted_names *p, const lw_inverted *a, lw_inverted_pa
         return;
     }
     snprintf(p->conv, sizeof p->conv, "_blocks.%d._%s_conv", n - 1, word[what]);
-    snprintf(p->norm, sizeof p->norm, "_blocks.%d._bn%d", n - 1, (int)what - (int)LW_INVERTED_EXPAND);
+    snprintf(p->norm, sizeof p->norm, "_blocks.%d._bn%d", n - 1,
+             (int)what - (int)LW_INVERTED_EXPAND);
 }
 
 static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
