@@ -195,7 +195,7 @@ int lw_inverted_read_timm(const json_t *config, const char *where, lw_inverted *
     static const lw_json_only pads[] = {{"pad_type", "\"\""}, {"pad_type", "\"same\""}, {0}};
     const json_t *o = json_object_get(config, "model_args");
     const char *pad = a->same ? "same" : "";
-    double eps = a->eps;
+    double eps = (double)a->eps;
     LW_TRY(lw_json_check_known(config, where, known, only));
     if (json_is_object(o)) {
         LW_TRY(lw_json_check_known(o, where, args, pads));
