@@ -151,7 +151,7 @@ grep -q cut.png skipped.npy.json && fails 'a picture that was left out has a nam
 # interrupted by SIGINT and by SIGKILL: goes on, to the same bytes
 LW_ISA=ref # slow
 export LW_ISA
-many='--data synth:16 --limit 800 --layer s3 --no-progress --threads 1 --batch-size 1'
+many='--data synth:16 --limit 4000 --layer s3 --no-progress --threads 1 --batch-size 1'
 stop() { # SIGNAL OPTION...: an encode that is ended when rows are there
     signal=$1
     shift
@@ -161,10 +161,10 @@ stop() { # SIGNAL OPTION...: an encode that is ended when rows are there
     tries=0
     while [ ! -e part.npy.partial.json ]; do
         tries=$((tries + 1))
-        [ $tries -lt 600 ] || fails 'no rows after a minute'
-        sleep 0.1
+        [ $tries -lt 3000 ] || fails 'no rows after a minute'
+        sleep 0.02
     done
-    sleep 0.2
+    sleep 0.1 # of a second or so: a resumed run has its first rows at once
     kill "-$signal" $pid || fails "it ended by itself: $(cat "$err")"
     wait $pid
     got=$?
@@ -174,15 +174,15 @@ stop() { # SIGNAL OPTION...: an encode that is ended when rows are there
     expect 0 encode enc $many --output whole.npy
     stop INT
     [ $got -eq 130 ] || fails "SIGINT: exit code $got"
-    err_has 'of 800 pictures, which part.npy.partial keeps: go on with --resume'
+    err_has 'of 4000 pictures, which part.npy.partial keeps: go on with --resume'
     [ ! -e part.npy ] || fails 'a half file has its name'
     expect 2 encode enc $many --output part.npy
-    err_has 'of 800 rows of an interrupted encode: go on with --resume'
+    err_has 'of 4000 rows of an interrupted encode: go on with --resume'
     stop KILL --resume
     expect 0 encode enc $many --output part.npy --resume
     out_has 'rows were there before'
     cmp -s whole.npy part.npy || fails 'interrupted twice: other bytes'
     [ -z "$(find . -name 'part.npy.partial*')" ] || fails 'the partial file is left'
     expect 0 encode enc $many --output part.npy --resume
-    out_has '800 rows were there before'
+    out_has '4000 rows were there before'
 }
