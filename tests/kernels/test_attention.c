@@ -209,6 +209,21 @@ static void parts(check *t)
     }
 }
 
+/* Few samples are cut into more tasks, and every bit is the same. */
+static void check_few_samples(check *t, problem *p)
+{
+    float *o = p->o, *lse = p->lse;
+    const ptrdiff_t tasks = lw_attention_tasks(&p->s);
+    p->o = check_out(t, p->no, 0);
+    p->lse = check_out(t, p->s.heads * p->s.tq, 0);
+    p->s.samples = 1;
+    assert_true(lw_attention_tasks(&p->s) > tasks);
+    forward(t, p);
+    check_same(t, p->o, o, (size_t)p->no * sizeof *o, "o of few samples, t=%td", p->s.tq);
+    check_same(t, p->lse, lse, (size_t)(p->s.heads * p->s.tq) * sizeof *lse,
+               "lse of few samples, t=%td", p->s.tq);
+}
+
 /* More than one key tile and row block; scores spread over tens of units so that the running
  * maximum moves. */
 static void long_rows(check *t)
@@ -224,6 +239,7 @@ static void long_rows(check *t)
                          .rel = 1e-5}; /* scores of 100 carry errors of 1e-5 */
         check_close(t, p.o, p.o_d, p.no, tol, "o t=%td", tokens[j]);
         check_close(t, p.lse, p.lse_d, p.s.heads * p.s.tq, tol, "lse t=%td", tokens[j]);
+        check_few_samples(t, &p);
         check_next(t);
     }
 }
@@ -268,6 +284,9 @@ static void low_case(check *t, lw_attention_shape s, lw_num store, double range)
     for (int i = 0; i < 3; i++)
         x[i] = round_in_place(t, p.x[i], p.n[i]);
     forward_bf16(t, t->isa, &p, x, store, p.o, store ? NULL : p.lse);
+    p.s.samples = 1;
+    forward_bf16(t, t->isa, &p, x, store, o, NULL);
+    check_same(t, o, p.o, (size_t)p.no * sizeof *o, "few samples of %td tokens", s.tq);
     forward_bf16(t, LW_ISA_REF, &p, x, LW_NUM_F32, o, lse);
     const check_tol tol = {.abs = 2 * range / 512, .rel = store ? 1.0 / 256 : 0.0};
     for (ptrdiff_t r = 0; r < s.tq; r++)

@@ -44,7 +44,8 @@ static attention_arg *attention_record(cpu_lower *c, lw_type o, int first, int n
                                 .tk = cpu_in(c, first + n - 1).dim[1],
                                 .heads = at->heads,
                                 .hd = o.dim[2] / at->heads,
-                                .o_pitch = o.dim[2]};
+                                .o_pitch = o.dim[2],
+                                .samples = o.dim[0]};
     a->s.scale = (float)(1.0 / sqrt((double)a->s.hd));
     find_parts(a, c, first, o.dim[2]);
     a->o_sample = a->s.tq * a->s.o_pitch;

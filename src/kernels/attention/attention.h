@@ -33,8 +33,9 @@ typedef struct lw_attention_shape {
     ptrdiff_t heads, hd;
     /* elements between tokens of q and dq, of k and dk, of v and dv, of o and dO; >= heads * hd */
     ptrdiff_t q_pitch, k_pitch, v_pitch, o_pitch;
-    float scale;  /* usually 1 / sqrt(hd) */
-    lw_num store; /* LW_NUM_BF16: o is bf16; forward_bf16 only */
+    float scale;       /* usually 1 / sqrt(hd) */
+    ptrdiff_t samples; /* that tasks are shared out with; 0: this one has threads enough */
+    lw_num store;      /* LW_NUM_BF16: o is bf16; forward_bf16 only */
 } lw_attention_shape;
 
 /* o [Tq, o_pitch] and lse [heads, Tq] (log-sum-exp of the scaled scores) for the rows of
@@ -74,7 +75,8 @@ typedef struct lw_attention_kernels {
     lw_attention_rope_fn *rope;
 } lw_attention_kernels;
 
-/* Forward tasks of one sample: heads x row blocks; backward tasks: heads. */
+/* Forward tasks of one sample: heads x row blocks, of fewer rows where samples are few (no bit depends on
+ * it); backward tasks: heads. */
 ptrdiff_t lw_attention_tasks(const lw_attention_shape *s);
 /* Head and rows [r0, r1) of a forward task. */
 void lw_attention_range(const lw_attention_shape *s, ptrdiff_t task, ptrdiff_t *head, ptrdiff_t *r0,

@@ -4,7 +4,9 @@
 #ifndef LW_KERNELS_ATTENTION_BLOCK_H
 #define LW_KERNELS_ATTENTION_BLOCK_H
 
-#define LW_ATTENTION_ROWS 384 /* query rows of a forward task, at most: each packs k and v */
+#define LW_ATTENTION_ROWS 384 /* query rows of a forward task, at most: each packs k and v, */
+#define LW_ATTENTION_FEW 64   /* which costs a tenth of these rows, so no less */
+#define LW_ATTENTION_TASKS 48 /* of all samples: fewer are cut finer */
 #define LW_ATTENTION_QF 32    /* query rows of a forward tile */
 #define LW_ATTENTION_KF 288   /* keys of a forward tile, at most: 256 and a class token */
 #define LW_ATTENTION_B 64     /* query rows and keys of a backward tile */

@@ -86,7 +86,10 @@ LW_ATTENTION_FORWARD_BF16(lw_attention_forward_bf16_ref)
 /* Tasks of a head: of about as many rows each. */
 static ptrdiff_t row_blocks(const lw_attention_shape *s)
 {
-    return LW_CEIL_DIV(s->tq, LW_ATTENTION_ROWS);
+    ptrdiff_t blocks = LW_CEIL_DIV(s->tq, LW_ATTENTION_ROWS), heads = s->samples * s->heads;
+    while (heads && heads * blocks < LW_ATTENTION_TASKS && s->tq / (2 * blocks) >= LW_ATTENTION_FEW)
+        blocks *= 2;
+    return blocks;
 }
 
 ptrdiff_t lw_attention_tasks(const lw_attention_shape *s)
