@@ -55,30 +55,80 @@ uint32_t lw_rng_below(lw_rng_key key, uint32_t step, uint64_t row, uint64_t e, u
     return (uint32_t)((uint64_t)lw_rng_word(key, step, row, e) * n >> 32);
 }
 
-uint64_t lw_rng_permute(lw_rng_key key, uint32_t epoch, uint64_t n, uint64_t i)
+/* Each round changes one half of a number by a function of the other, so it undoes itself: a bijection of [0, 2^bits). */
+typedef struct feistel {
+    int low_bits, high_bits;
+} feistel;
+
+enum { ROUNDS = 10, FEWEST_BITS = 4 };
+
+static feistel feistel_of(uint64_t n)
 {
-    enum { ROUNDS = 10, FEWEST_BITS = 4 };
     int bits = FEWEST_BITS;
     while (bits < 64 && (n - 1) >> bits)
         bits++;
-    int low_bits = bits / 2;
-    uint64_t low_mask = ((uint64_t)1 << low_bits) - 1;
-    uint64_t high_mask = ((uint64_t)1 << (bits - low_bits)) - 1;
-    /* Each round changes one half by a function of the other, so it undoes itself: a bijection of
-     * [0, 2^bits). Walking along it until we are below n gives one of [0, n). */
+    return (feistel){bits / 2, bits - bits / 2};
+}
+
+static uint32_t round_word(lw_rng_key key, uint32_t epoch, uint32_t round, uint64_t half)
+{
+    const uint32_t counter[4] = {round, epoch, (uint32_t)half, (uint32_t)(half >> 32)};
+    uint32_t w[4];
+    lw_philox4x32(counter, key.k, w);
+    return w[0];
+}
+
+/* Even rounds read the high half, odd ones the low one. */
+static uint64_t inputs(feistel f, uint32_t round)
+{
+    return (uint64_t)1 << (round % 2 ? f.low_bits : f.high_bits);
+}
+
+/* Walking along the bijection until we are below n gives one of [0, n). Words: of all rounds, or NULL: computed. */
+static uint64_t permute(lw_rng_key key, uint32_t epoch, uint64_t n, uint64_t i,
+                        const uint32_t *words)
+{
+    const feistel f = feistel_of(n);
+    const uint64_t low_mask = ((uint64_t)1 << f.low_bits) - 1,
+                   high_mask = ((uint64_t)1 << f.high_bits) - 1;
     do {
-        uint64_t low = i & low_mask, high = i >> low_bits;
+        uint64_t low = i & low_mask, high = i >> f.low_bits;
+        const uint32_t *of = words;
         for (uint32_t round = 0; round < ROUNDS; round++) {
             uint64_t half = round % 2 ? low : high;
-            const uint32_t counter[4] = {round, epoch, (uint32_t)half, (uint32_t)(half >> 32)};
-            uint32_t w[4];
-            lw_philox4x32(counter, key.k, w);
+            uint32_t w = of ? of[half] : round_word(key, epoch, round, half);
+            if (of)
+                of += inputs(f, round);
             if (round % 2)
-                high ^= w[0] & high_mask;
+                high ^= w & high_mask;
             else
-                low ^= w[0] & low_mask;
+                low ^= w & low_mask;
         }
-        i = high << low_bits | low;
+        i = high << f.low_bits | low;
     } while (i >= n);
     return i;
+}
+
+uint64_t lw_rng_permute(lw_rng_key key, uint32_t epoch, uint64_t n, uint64_t i)
+{
+    return permute(key, epoch, n, i, NULL);
+}
+
+size_t lw_rng_order_words(uint64_t n)
+{
+    const feistel f = feistel_of(n);
+    return ROUNDS / 2 * (size_t)(inputs(f, 0) + inputs(f, 1));
+}
+
+void lw_rng_order_fill(uint32_t *words, lw_rng_key key, uint32_t epoch, uint64_t n)
+{
+    const feistel f = feistel_of(n);
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        for (uint64_t half = 0; half < inputs(f, round); half++)
+            *words++ = round_word(key, epoch, round, half);
+}
+
+uint64_t lw_rng_order_at(const uint32_t *words, uint64_t n, uint64_t i)
+{
+    return permute((lw_rng_key){{0, 0}}, 0, n, i, words);
 }

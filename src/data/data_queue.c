@@ -21,7 +21,9 @@ struct lw_queue {
     ring *of;      /* [classes] */
     ring all;
     int64_t *filled;  /* [classes] rows that backfilling and warm-up took of each */
-    int64_t pushed;   /* rows of the pass so far */
+    int64_t pushed;   /* rows of the passes so far */
+    uint32_t *order;  /* of a shuffled pass (lw_rng_order_fill) */
+    int64_t pass;     /* that it is of; -1: none */
     int64_t step;     /* drawn last, -1: none */
     int32_t *at_hand; /* [groups] classes of a step */
     lw_queue_counts now, total;
@@ -49,21 +51,22 @@ static void push_row(lw_queue *q, int64_t row, int64_t number, const char *flips
     put(&q->all, q->q.global, entry);
 }
 
-static int64_t next_row(const lw_queue *q, uint64_t all)
+static int64_t next_row(lw_queue *q)
 {
-    const uint64_t at = (uint64_t)q->pushed % all;
+    const int64_t n = q->set->n, pass = q->pushed / n, at = q->pushed % n;
     if (q->q.ordered)
-        return (int64_t)at;
-    return (int64_t)lw_rng_permute(stream(q, "queue.rows", 0),
-                                   (uint32_t)((uint64_t)q->pushed / all), all, at);
+        return at;
+    if (q->pass != pass)
+        lw_rng_order_fill(q->order, stream(q, "queue.rows", 0), (uint32_t)pass, (uint64_t)n);
+    q->pass = pass;
+    return (int64_t)lw_rng_order_at(q->order, (uint64_t)n, (uint64_t)at);
 }
 
 /* The next rows of the shuffled pass over the data. */
 static void push_next(lw_queue *q, int64_t n)
 {
-    uint64_t all = (uint64_t)q->set->n;
     for (int64_t i = 0; i < n; i++, q->pushed++)
-        push_row(q, next_row(q, all), q->pushed, "queue.flip");
+        push_row(q, next_row(q), q->pushed, "queue.flip");
 }
 
 /* Rows of one class, in a shuffled order of their own. */
@@ -205,11 +208,14 @@ int lw_queue_new(const lw_dataset *d, const lw_class_opts *o, const lw_queue_opt
     q->classes = o->ignore_labels ? 1 : d->classes;
     LW_TRY(lw_class_sampler_new(d, o, &q->sampler));
     LW_TRY(check(q));
+    q->pass = -1;
+    q->order = lw_calloc(lw_rng_order_words((uint64_t)d->n),
+                         sizeof *q->order); /* 40 KiB of a million rows */
     q->rows = lw_calloc(lw_queue_bytes(q), 1);
     q->of = lw_calloc((size_t)q->classes, sizeof *q->of);
     q->filled = lw_calloc((size_t)q->classes, sizeof *q->filled);
     q->at_hand = lw_calloc((size_t)o->groups, sizeof *q->at_hand);
-    if (!q->rows || !q->of || !q->filled || !q->at_hand)
+    if (!q->order || !q->rows || !q->of || !q->filled || !q->at_hand)
         return LW_ENOMEM;
     for (int32_t c = 0; c < q->classes; c++)
         q->of[c].row = q->rows + (int64_t)c * opts->per_class;
@@ -224,6 +230,7 @@ void lw_queue_free(lw_queue **pp)
     if (!*pp)
         return;
     lw_class_sampler_free(&(*pp)->sampler);
+    lw_free(&(*pp)->order);
     lw_free(&(*pp)->rows);
     lw_free(&(*pp)->of);
     lw_free(&(*pp)->filled);

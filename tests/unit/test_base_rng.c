@@ -106,7 +106,9 @@ static void permute_is_a_bijection(void **state)
     for (size_t s = 0; s < LW_COUNT(sizes); s++) {
         uint64_t n = sizes[s], fixed = 0, differs = 0;
         unsigned char *seen = lw_calloc(n, 1);
-        assert_non_null(seen);
+        uint32_t *words = lw_calloc(lw_rng_order_words(n), sizeof *words);
+        assert_true(seen && words);
+        lw_rng_order_fill(words, key, 3, n);
         for (uint64_t i = 0; i < n; i++) {
             uint64_t p = lw_rng_permute(key, 3, n, i);
             assert_true(p < n);
@@ -114,8 +116,10 @@ static void permute_is_a_bijection(void **state)
             seen[p] = 1;
             fixed += p == i;
             differs += p != lw_rng_permute(key, 4, n, i);
+            assert_int_equal(p, lw_rng_order_at(words, n, i));
         }
         lw_free(&seen);
+        lw_free(&words);
         if (n >= 100) { /* a random permutation has one fixed point on average */
             assert_true(fixed < 12);
             assert_true(differs > n - 12);
