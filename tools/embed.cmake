@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DDIR=src/serve/page -DOUTPUT=serve_page.c -P tools/embed.cmake: the page's files as one C file.
-set(text "/* Written by tools/embed.cmake. */\n#include \"serve/serve_page.h\"\n\n")
+# cmake -DDIR=folder -DFILES=a.html,b.css -DTABLE=lw_name -DHEADER=folder/header.h -DOUTPUT=name.c -P tools/embed.cmake:
+# files as one C file with `const lw_embedded TABLE[]`, which HEADER declares.
+set(text "/* Written by tools/embed.cmake. */\n#include \"${HEADER}\"\n\n")
 set(rows "")
-set(paths_page.html "/")
-set(types_page.html "text/html; charset=utf-8")
-set(paths_page.css "/page.css")
-set(types_page.css "text/css; charset=utf-8")
-set(paths_page.js "/page.js")
-set(types_page.js "text/javascript; charset=utf-8")
-foreach(file page.html page.css page.js)
+string(REPLACE "," ";" FILES "${FILES}")
+foreach(file ${FILES})
   file(READ ${DIR}/${file} hex HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
   string(MAKE_C_IDENTIFIER ${file} id)
   string(APPEND text "static const unsigned char ${id}[] = {${bytes}};\n")
-  string(APPEND rows "    {\"${paths_${file}}\", \"${types_${file}}\", ${id}, sizeof ${id}},\n")
+  string(APPEND rows "    {\"${file}\", ${id}, sizeof ${id}},\n")
 endforeach()
-string(APPEND text "const lw_serve_page_file lw_serve_page[LW_SERVE_PAGE_FILES] = {\n${rows}};\n")
+string(APPEND text "const lw_embedded ${TABLE}[] = {\n${rows}};\n")
 file(WRITE ${OUTPUT} "${text}")

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# recipe_cifar10.sh PROGRAM CIFAR10 DIR JUDGE [options]: docs/recipes/cifar10.md from beginning to end. Trains the encoder
-# of the loss (10 epochs), a drifting generator for what is left of the time, and measures its pictures in JUDGE, a network
-# that is no kin of the encoder (MobileNetV2 of ImageNet). CIFAR10 is the folder of the binary batches. Killed or stopped,
-# the same words go on where it ended: what is there is not done again.
+# recipe_cifar10.sh PROGRAM CIFAR10 DIR JUDGES [options]: docs/recipes/cifar10.md from beginning to end. Trains the encoder
+# of the loss, a drifting generator for what is left of the time, and measures its pictures in JUDGES, networks that are no
+# kin of the encoder (MobileNetV2 of ImageNet; with commas between, distances are of the first, probes of all). CIFAR10 is
+# the folder of the binary batches. Killed or stopped, the same words go on where it ended: what is there is not done again.
 #
+#   --recipe FILE    what is trained (docs/recipes/cifar10-60min.yaml)
 #   --minutes M      for encoder and drift together (60)
+#   --alpha A        strength of guidance of the pictures that are measured, as of sample (1)
 #   --encoder SPEC   a published encoder instead of one trained here: drift gets all minutes
 #   --beside LIST    ddpm, flow or ddpm,flow: the same U-Net for as many minutes as drift, and `leeway compare` of all
 #   --seed N         of every training (0)
@@ -17,22 +19,25 @@
 #   --trial          some steps of everything: does it run?
 set -eu
 usage() {
-    sed -n '3,19s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,21s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 [ $# -ge 4 ] || usage
 program=$1
 data=cifar10:$2
 dir=$3
-judge=$4
+judges=$4 judge=${4%%,*}
 shift 4
-minutes=60 given='' beside='' seed=0 trial=no steps_to='' steps_from='' lever=''
+recipe=$(dirname "$0")/../docs/recipes/cifar10-60min.yaml
+minutes=60 alpha='' given='' beside='' seed=0 trial=no steps_to='' steps_from='' lever=''
 while [ $# -gt 0 ]; do
     case $1 in
-    --minutes | --encoder | --beside | --seed | --drift | --steps-to | --steps-from)
+    --recipe | --minutes | --alpha | --encoder | --beside | --seed | --drift | --steps-to | --steps-from)
         [ $# -ge 2 ] || usage
         case $1 in
+        --recipe) recipe=$2 ;;
         --minutes) minutes=$2 ;;
+        --alpha) alpha="--alpha $2" ;;
         --encoder) given=$2 ;;
         --beside) beside=$2 ;;
         --seed) seed=$2 ;;
@@ -74,44 +79,36 @@ if [ -z "$steps_to" ]; then
     mv "$dir/begun.new" "$dir/begun"
 fi
 
-train() { # NAME what options..
+train() { # NAME options..: a section of the recipe
     name=$1
     shift
     [ -f "$dir/$name/summary.json" ] && return
     resume=''
     [ -d "$dir/$name" ] && resume=--resume
     # shellcheck disable=SC2086 # no word or one
-    "$program" train "$@" --data "$data" --seed "$seed" --no-progress --output-dir "$dir/$name" $resume
+    "$program" train "$name" --config "$recipe#$name" --data "$data" --seed "$seed" --no-progress \
+        --output-dir "$dir/$name" "$@" $resume
 }
 
 number_in() { # KEY FILE
     sed -n "s/^ *\"$1\": \([0-9.]*\),*\$/\1/p" "$2" | head -n 1
 }
 
-net='--base-channels 16 --channel-mult 1,2,4,4 --num-res-blocks 1 --attn-resolutions 8 --norm-groups 8 --dropout 0'
-rate='--learning-rate 1e-3 --scheduler cosine --lr-floor 0.05 --warmup-steps 20 --ema-decay 0.995'
-kept='--save-every 200 --keep-last-k-checkpoints 2 --sample-every 500'
-encoder=$given
-[ -n "$given" ] || encoder=$dir/encoder
+minutes_of() { # NAME; of the recipe
+    sed -n "/^$1:/,/^[a-z]/s/^ *minutes: *\([0-9.]*\).*/\1/p" "$recipe"
+}
 
-# Each training, with LENGTH.. as it is asked for.
-train_encoder() {
-    train encoder encoder --objective classify --stages 3 --blocks 3 --width 16 --norm-type batch --crop-padding 4 \
-        --weight-decay 0.05 --learning-rate 2e-3 --scheduler cosine --warmup-steps 100 --batch-size 128 \
-        --precision bf16 --save-every 500 --keep-last-k-checkpoints 2 "$@"
-}
-# shellcheck disable=SC2086 # lists of words
+# Of the time, the encoder's share by the recipe.
+encoder=$given encoder_minutes=0
+if [ -z "$given" ]; then
+    encoder=$dir/encoder
+    encoder_minutes=$(awk -v all="$minutes" -v e="$(minutes_of encoder)" -v g="$(minutes_of generator)" \
+        'BEGIN { printf "%.3f\n", all * e / (e + g) }')
+fi
+
 train_drift() {
-    train drift drift --encoder "$encoder" $net $rate $kept --noise-shape full --latent-dim 64 --feature-keys all \
-        --feature-type bf16 --feature-cache 12000 --no-flip --groups 2 --negatives-per-group 64 --positives-per-group 256 \
-        --adam-beta2 0.95 $lever "$@"
-}
-# shellcheck disable=SC2086
-train_other() { # ddpm or flow
-    other=$1 own=''
-    shift
-    [ "$other" != ddpm ] || own='--beta-schedule cosine --prediction v_prediction --snr-gamma 5'
-    train "$other" "$other" $net $rate $kept $own --batch-size 128 "$@"
+    # shellcheck disable=SC2086 # a list of words
+    train drift --encoder "$encoder" $lever "$@"
 }
 beside() { # NAME: was it asked for?
     case ,$beside, in *,$1,*) ;; *) return 1 ;; esac
@@ -122,10 +119,9 @@ pace() { # NAME
     awk -F, '$1 == 10 { a = $3 } $1 == 40 { printf "%.4f\n", ($3 - a) / 30 }' "$dir/$1/loss_log.csv"
 }
 
-epochs=3900 # steps of 128 pictures: ten epochs of 50,000
 if [ -n "$steps_to" ]; then
-    pictures=2048 encoder_pace=0 encoder_steps=0
-    short="--steps 40 --log-every 1 --limit $pictures"
+    pictures=2048 encoder_pace=0
+    short="--minutes 0 --steps 40 --log-every 1 --limit $pictures"
     dir=$dir/timed
     rm -rf "$dir"
     mkdir -p "$dir"
@@ -133,8 +129,8 @@ if [ -n "$steps_to" ]; then
     # shellcheck disable=SC2086
     if [ -z "$given" ]; then
         encoder=$dir/encoder
-        train_encoder $short
-        encoder_pace=$(pace encoder) encoder_steps=$epochs
+        train encoder $short
+        encoder_pace=$(pace encoder)
     fi
     begun=$(date +%s.%N)
     # shellcheck disable=SC2086
@@ -142,17 +138,17 @@ if [ -n "$steps_to" ]; then
     ended=$(date +%s.%N)
     for other in ddpm flow; do
         # shellcheck disable=SC2086
-        train_other $other $short
+        train "$other" $short
     done
     # What is not a step of drift is making the features of real pictures, here of a few; of the rest a twentieth goes
     # to checkpoints and grids.
     features=$(awk -v a="$begun" -v b="$ended" -v steps="$(number_in seconds "$dir/drift/summary.json")" -v n=$pictures \
         'BEGIN { printf "%.0f\n", (b - a - steps) * 50000 / n }')
-    awk -v minutes="$minutes" -v n="$encoder_steps" -v encoder="$encoder_pace" -v features="$features" \
+    awk -v minutes="$minutes" -v own="$encoder_minutes" -v encoder="$encoder_pace" -v features="$features" \
         -v drift="$(pace drift)" -v ddpm="$(pace ddpm)" -v flow="$(pace flow)" 'BEGIN {
-            left = minutes * 60 / 1.05 - n * encoder
-            if (left < features + drift) { print "the encoder leaves drift no time" >"/dev/stderr"; exit 2 }
-            if (n) printf "encoder %d\n", n
+            left = (minutes - own) * 60 / 1.05
+            if (left < features + drift) { print "features leave drift no time" >"/dev/stderr"; exit 2 }
+            if (own) printf "encoder %d\n", own * 60 / 1.05 / encoder
             printf "drift %d\nddpm %d\nflow %d\n", (left - features) / drift, left / ddpm, left / flow
             printf "# %g minutes. Seconds a step: encoder %g, drift %g, ddpm %g, flow %g; real features: %d s\n", minutes,
                 encoder, drift, ddpm, flow, features
@@ -172,18 +168,18 @@ length_of() { # NAME OTHERWISE
     [ $trial = no ] || limit='--limit 512'
     if [ -n "$steps_from" ]; then
         n=$(steps_of "$1")
-        echo "--steps $n $limit"
+        echo "--minutes 0 --steps $n $limit"
     elif [ $trial = yes ]; then
-        echo "--steps 4 $limit"
+        echo "--minutes 0 --steps 4 $limit"
     else
         echo "$2"
     fi
 }
 
 if [ -z "$given" ]; then
-    length=$(length_of encoder "--steps $epochs")
+    length=$(length_of encoder "--minutes $encoder_minutes")
     # shellcheck disable=SC2086
-    train_encoder $length
+    train encoder $length
 fi
 
 # The time that is left, told once: a run that goes on has the steps it began with.
@@ -203,24 +199,26 @@ for run in drift ddpm flow; do
         echo "drift: $length"
         train_drift $length
     else
-        train_other $run $length
+        train $run $length
     fi
 done
 
 # shellcheck disable=SC2086
 for run in drift ddpm flow; do
     [ -d "$dir/$run" ] || continue
+    told=''
+    [ $run != drift ] || told=$alpha
     [ -f "$dir/fid_$run.json" ] || {
-        "$program" fid "$dir/$run" "$data" --split-b held-out $few --encoder "$judge" --json >"$dir/fid_$run.new"
+        "$program" fid "$dir/$run" "$data" --split-b held-out $few $told --encoder "$judge" --json >"$dir/fid_$run.new"
         mv "$dir/fid_$run.new" "$dir/fid_$run.json"
     }
     [ -f "$dir/probe_$run.json" ] || {
-        "$program" fid "$dir/$run" "$data" $few --probe "$judge" $probed --json >"$dir/probe_$run.new"
+        "$program" fid "$dir/$run" "$data" $few $told --probe "$judges" $probed --json >"$dir/probe_$run.new"
         mv "$dir/probe_$run.new" "$dir/probe_$run.json"
     }
     echo "$run: Frechet distance in $judge: $(number_in frechet "$dir/fid_$run.json")"
-    echo "$run: shows the class asked for: $(number_in share "$dir/probe_$run.json") (by a probe on $judge)"
-    [ -f "$dir/$run.png" ] || "$program" sample "$dir/$run" --n 80 --output "$dir/$run.png" --quiet
+    echo "$run: shows the class asked for: $(number_in share "$dir/probe_$run.json") (by probes on $judges)"
+    [ -f "$dir/$run.png" ] || "$program" sample "$dir/$run" --n 80 $told --output "$dir/$run.png" --quiet
 done
 set --
 for run in ddpm flow; do

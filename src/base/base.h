@@ -15,6 +15,7 @@
 
 #include "base/bf16.h"
 #include "base/build.h"
+#include "base/embedded.h"
 #include "base/error.h"
 #include "base/kinds.h"
 #include "base/log.h"

@@ -6,6 +6,54 @@
 #include "cli/cli_options.h"
 #include "formats/formats.h"
 
+enum { MOST_BASES = 8 };
+
+static int fail_section(const char *path, const json_t *recipe, const char *section)
+{
+    LW_CLEANUP(lw_str_clear) lw_str names = {0};
+    json_t *map = (json_t *)(uintptr_t)recipe; /* jansson iterates over trees that could change */
+    for (void *it = json_object_iter(map); it; it = json_object_iter_next(map, it))
+        if (json_is_object(json_object_iter_value(it)))
+            lw_str_addf(&names, "%s%s", names.len ? ", " : "", json_object_iter_key(it));
+    return lw_fail(LW_EUSAGE, names.len ? "%s: has no section %s, but %s" : "%s: has no section %s",
+                   path, section, lw_str_c(&names));
+}
+
+int lw_opts_section(const char *path, const json_t *recipe, const char *section, json_t **out)
+{
+    LW_CLEANUP(lw_json_drop) json_t *all = json_object();
+    const char *name = section;
+    for (int depth = 0; name; depth++) {
+        json_t *one = json_object_get(recipe, name);
+        const json_t *base = json_object_get(one, "base");
+        if (!json_is_object(one))
+            return fail_section(path, recipe, name);
+        if (base && !json_is_string(base))
+            return lw_fail(LW_EUSAGE, "%s: %s: base must name a section", path, name);
+        if (depth == MOST_BASES)
+            return lw_fail(LW_EUSAGE, "%s: %s: stands on more than %d sections", path, section,
+                           MOST_BASES);
+        if (json_object_update_missing(all, one) < 0)
+            return lw_fail(LW_ENOMEM, "no memory for %s", path);
+        name = json_string_value(base);
+    }
+    json_object_del(all, "base");
+    *out = lw_steal(&all);
+    return 0;
+}
+
+int lw_opts_load(const char *name, json_t **out)
+{
+    const char *hash = strrchr(name, '#');
+    LW_CLEANUP(lw_json_drop) json_t *recipe = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    if (!hash || lw_path_exists(name))
+        return lw_yaml_load(name, out);
+    lw_str_addf(&path, "%.*s", (int)(hash - name), name);
+    LW_TRY(lw_yaml_load(lw_str_c(&path), &recipe));
+    return lw_opts_section(lw_str_c(&path), recipe, hash + 1, out);
+}
+
 /* A scalar as the text a user would have typed. */
 static int scalar_text(const char *what, const json_t *v, lw_str *out)
 {
@@ -40,6 +88,9 @@ static int set_key(const lw_opts *o, const char *path, const char *key, const js
     char what[256];
     snprintf(what, sizeof what, "%.160s: %.80s", path, key);
     lw_opt_ref ref = lw_opts_find(o, key, strlen(key));
+    if (json_is_object(value))
+        return lw_fail(LW_EUSAGE, "%s: is a section with options of its own: take %s#%s", what,
+                       path, key);
     if (!ref.row) {
         const char *near = lw_opts_nearest(o, key);
         lw_opts_familiar(o, key, &text);

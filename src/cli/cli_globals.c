@@ -30,7 +30,8 @@ const lw_option lw_global_options[] = {
              "training yet); auto: the CPU, until GPUs are measured; mps is refused"},
     {LW_OPT(lw_cli_globals, config), .name = "config", .path = LW_PATH_IN,
      .group = "Global options", .transient = true,
-     .help = "YAML file with option names as keys; argv wins over it"},
+     .help = "YAML file with option names as keys, or FILE#SECTION of a recipe (docs/recipes); "
+             "argv wins over it"},
     {LW_OPT(lw_cli_globals, json), .name = "json", .group = "Global options", .transient = true,
      .help = "print the result as JSON"},
     {LW_OPT(lw_cli_globals, quiet), .name = "quiet", .group = "Global options", .transient = true,

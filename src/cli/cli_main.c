@@ -137,7 +137,7 @@ static int resolve(lw_cli *cli, lw_arena *arena, int words)
     if (cli->global.config) {
         LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
         const char *path = cli->global.config;
-        LW_TRY(lw_yaml_load(path, &tree));
+        LW_TRY(lw_opts_load(path, &tree));
         LW_TRY(lay_tables(cli, arena));
         LW_TRY(lw_opts_set_tree(&cli->opts, path, cli->command->name, tree));
         LW_TRY(parse_argv(cli, words));

@@ -119,6 +119,12 @@ int lw_opt_set_text(const lw_opts *o, lw_opt_ref ref, const char *what, const ch
 /* The field as a JSON value (new reference); NULL for an unset text. */
 json_t *lw_opt_get_json(lw_opt_ref ref);
 
+/* The YAML or JSON map of a file, or of "FILE#SECTION" that under one of its keys, where the file is
+ * a recipe: a map of several trainings. A section begins with the options of the section that its
+ * key "base" names. New reference. */
+int lw_opts_load(const char *name, json_t **out);
+/* The same of a recipe that is read already from `path`. LW_EUSAGE names the sections there are. */
+int lw_opts_section(const char *path, const json_t *recipe, const char *section, json_t **out);
 /* Walks YAML or JSON object `tree` (read from `path`) into the tables. LW_EUSAGE when its key
  * "command" names another one than `command`. */
 int lw_opts_set_tree(const lw_opts *o, const char *path, const char *command, const json_t *tree);

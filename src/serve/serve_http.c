@@ -143,11 +143,19 @@ static int get_stream(lw_serve *s, lw_serve_client *c, lw_serve_kind kind)
     return 0;
 }
 
+static const char *type_of(const char *file)
+{
+    return lw_str_ends(file, ".css")  ? "text/css; charset=utf-8"
+           : lw_str_ends(file, ".js") ? "text/javascript; charset=utf-8"
+                                      : "text/html; charset=utf-8";
+}
+
 static int get(lw_serve *s, lw_serve_client *c, const char *path)
 {
-    for (size_t i = 0; i < LW_COUNT(lw_serve_page); i++)
-        if (strcmp(path, lw_serve_page[i].path) == 0)
-            return answer(s, c, HTTP_STATUS_OK, lw_serve_page[i].type, lw_serve_page[i].bytes,
+    const char *file = strcmp(path, "/") == 0 ? "page.html" : path + 1;
+    for (size_t i = 0; *path && i < LW_COUNT(lw_serve_page); i++)
+        if (strcmp(file, lw_serve_page[i].name) == 0)
+            return answer(s, c, HTTP_STATUS_OK, type_of(file), lw_serve_page[i].bytes,
                           lw_serve_page[i].n);
     if (strcmp(path, "/stats") == 0)
         return answer_json(s, c, HTTP_STATUS_OK, lw_serve_stats_json(s));

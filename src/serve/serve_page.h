@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of page/, in the program: tools/embed.cmake writes them as arrays at build time. */
+/* The files of page/, in the program. */
 #ifndef LW_SERVE_PAGE_H
 #define LW_SERVE_PAGE_H
 
-#include <stddef.h>
+#include "base/base.h"
 
 enum { LW_SERVE_PAGE_FILES = 3 };
-typedef struct lw_serve_page_file {
-    const char *path, *type;
-    const unsigned char *bytes;
-    size_t n;
-} lw_serve_page_file;
-extern const lw_serve_page_file lw_serve_page[LW_SERVE_PAGE_FILES];
+extern const lw_embedded lw_serve_page[LW_SERVE_PAGE_FILES]; /* page.html, page.css, page.js */
 
 #endif

@@ -2,6 +2,7 @@
 /* leeway demo: everything once, in a few minutes. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/cli_recipe.h"
 #include "formats/formats.h"
 #include "jobs/compare/compare_job.h"
 #include "jobs/demo/demo_job.h"
@@ -13,6 +14,12 @@ static const lw_option options[] = {
     {LW_OPT(lw_demo_config, minutes), .name = "minutes", .max = 1e5, .fallback = "0",
      .group = "Demo",
      .help = "of training, all networks together; 0: 6 for pictures of 16x16, 30 for larger ones"},
+    {LW_OPT(lw_demo_config, recipe_file), .name = "recipe", .path = LW_PATH_IN, .unit = "yaml",
+     .group = "Demo",
+     .help =
+         "sections encoder, judge, reader, drift and ddpm: options of `leeway train`, minutes "
+         "their shares; default: the one of docs/recipes for the data (synth-6min, mnist-10min, "
+         "else cifar10-60min)"},
     {LW_OPT(lw_demo_config, encoder), .name = "encoder", .path = LW_PATH_IN, .unit = "spec",
      .group = "Demo",
      .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the judge's"},
@@ -27,6 +34,58 @@ static const lw_option options[] = {
      .fallback = "runs/demo", .unit = "dir", .group = "Demo",
      .help = "runs and report; what is finished there is not trained again"},
     {.name = NULL}};
+
+/* ---- the recipe ------------------------------------------------------------------------- */
+
+/* Digits drawn small, other digits, photographs. */
+static int built_in(const char *data, json_t **out)
+{
+    bool small = lw_str_eq(data, "synth") || lw_str_starts(data, "synth:16") ||
+                 lw_str_starts(data, "synth,");
+    bool digits = lw_str_starts(data, "synth") || lw_str_starts(data, "mnist:");
+    const lw_embedded *file = &lw_recipes[small ? 0 : digits ? 1 : 2];
+    return lw_yaml_parse(file->name, (const char *)file->bytes, file->n, out);
+}
+
+/* One stage: its section over the tables of its command. */
+static int read_stage(const lw_cli *cli, const char *path, const json_t *recipe,
+                      lw_demo_stage_id id, const lw_command *command, void *config, json_t **said)
+{
+    LW_CLEANUP(lw_str_clear) lw_str what = {0};
+    LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
+    lw_opts o = {.arena = cli->opts.arena};
+    for (size_t i = 0; i < LW_COUNT(command->options) && command->options[i]; i++)
+        LW_TRY(lw_opts_add(&o, command->options[i], config));
+    LW_TRY(lw_opts_section(path, recipe, lw_demo_stage_name(id), &tree));
+    lw_str_addf(&what, "%s#%s", path, lw_demo_stage_name(id));
+    LW_TRY(lw_opts_set_tree(&o, lw_str_c(&what), command->name, tree));
+    LW_TRY(lw_demo_say(tree, "command", json_string(command->name)));
+    *said = lw_steal(&tree);
+    return 0;
+}
+
+extern const lw_command lw_cmd_train_encoder, lw_cmd_train_drift, lw_cmd_train_ddpm;
+
+static int read_recipe(const lw_cli *cli, const lw_demo_config *c, lw_demo_recipe *r)
+{
+    LW_CLEANUP(lw_json_drop) json_t *recipe = NULL;
+    const char *path = c->recipe_file ? c->recipe_file : "recipe";
+    const struct {
+        const lw_command *command;
+        void *config;
+    } stage[LW_DEMO_STAGES] = {{&lw_cmd_train_encoder, &r->encoder},
+                               {&lw_cmd_train_encoder, &r->judge},
+                               {&lw_cmd_train_encoder, &r->reader},
+                               {&lw_cmd_train_drift, &r->drift},
+                               {&lw_cmd_train_ddpm, &r->ddpm}};
+    LW_TRY(c->recipe_file ? lw_yaml_load(path, &recipe) : built_in(c->data, &recipe));
+    for (int i = 0; i < LW_DEMO_STAGES; i++)
+        LW_TRY(read_stage(cli, path, recipe, (lw_demo_stage_id)i, stage[i].command, stage[i].config,
+                          &r->options[i]));
+    return 0;
+}
+
+/* ---- what it says ----------------------------------------------------------------------- */
 
 static void print_bar(const lw_compare_result *r)
 {
@@ -82,30 +141,41 @@ static void print_json(const lw_demo_config *c, const lw_demo_result *d)
     lw_cli_print_json(j);
 }
 
-static int run(const lw_cli *cli, const void *config)
+static int run_recipe(const lw_cli *cli, const lw_demo_config *c)
 {
-    lw_demo_config c = *(const lw_demo_config *)config;
     lw_demo_result r;
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o;
-    c.seed = cli->global.seed;
-    c.threads = cli->global.threads;
-    c.conv = cli->global.conv;
-    c.dry_run = cli->global.dry_run;
     lw_cli_observer_open(&o, cli);
-    int rc = lw_job_demo(&c, &o.calls, &r);
+    int rc = lw_job_demo(c, &o.calls, &r);
     if (rc == LW_ESTOPPED)
         return lw_fail_in(rc, "the same command goes on from here: ");
     LW_TRY(rc);
-    if (c.dry_run)
+    if (c->dry_run)
         return 0;
     if (cli->global.json)
-        print_json(&c, &r);
+        print_json(c, &r);
     else
         print_text(&r);
     return r.barred && !r.pass
                ? lw_fail(LW_EFAILED, "the drifting generator does not meet the bar, see %s",
                          r.compare.report)
                : 0;
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    lw_demo_config c = *(const lw_demo_config *)config;
+    lw_demo_recipe recipe = {0};
+    c.seed = cli->global.seed;
+    c.threads = cli->global.threads;
+    c.conv = cli->global.conv;
+    c.dry_run = cli->global.dry_run;
+    c.recipe = &recipe;
+    int rc = read_recipe(cli, &c, &recipe);
+    if (rc == 0)
+        rc = run_recipe(cli, &c);
+    lw_demo_drop(&recipe);
+    return rc;
 }
 
 const lw_command lw_cmd_demo = {

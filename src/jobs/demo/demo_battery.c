@@ -4,7 +4,7 @@
  * and seeds, trained for some seconds, and four of random weights and other architectures. None of
  * them, nor kin of them, is used in a training here.
  */
-#include <stdio.h>
+#include <math.h>
 
 #include "base/base.h"
 #include "formats/formats.h"
@@ -75,39 +75,45 @@ static int draw_random(const lw_demo_config *c, const char *dir, int side)
 }
 
 /* Like the reader, but of another width, depth and seed. */
-static lw_train_encoder_config trained_one(const lw_demo_settings *s, int i, double minutes)
+static int trained_one(const lw_demo_recipe *r, int i, double minutes, const char *dir,
+                       lw_train_encoder_config *e, json_t **options)
 {
-    lw_train_encoder_config e = s->reader;
-    e.width = i == 0 ? 12 : 20;
-    e.blocks = i == 0 ? 2 : 1;
-    e.stages = s->reader.stages - i;
-    e.train.seed = s->reader.train.seed + 1 + i;
-    e.train.minutes = minutes;
-    return e;
+    json_t *o = *options = json_copy(r->options[LW_DEMO_READER]);
+    *e = r->reader;
+    e->width = i == 0 ? 12 : 20;
+    e->blocks = i == 0 ? 2 : 1;
+    e->stages = r->reader.stages - i;
+    e->train.seed = r->reader.train.seed + 1 + i;
+    e->train.minutes = minutes;
+    e->train.output_dir = dir;
+    e->train.options = o;
+    e->train.part_of = "../../report.html";
+    LW_TRY(lw_demo_say(o, "width", json_integer(e->width)));
+    LW_TRY(lw_demo_say(o, "blocks", json_integer(e->blocks)));
+    LW_TRY(lw_demo_say(o, "stages", json_integer(e->stages)));
+    LW_TRY(lw_demo_say(o, "seed", json_integer((json_int_t)e->train.seed)));
+    LW_TRY(lw_demo_say(o, "minutes", lw_json_real(round(minutes * 1e3) / 1e3)));
+    return lw_demo_say(o, "output-dir", json_string(dir));
 }
 
-int lw_demo_battery(const lw_demo_config *c, const lw_demo_settings *s, const char *dir, int side,
+int lw_demo_battery(const lw_demo_config *c, const lw_demo_recipe *r, const char *dir, int side,
                     double minutes, const lw_observer *obs, lw_str *commands)
 {
     static const char *const names[TRAINED] = {"classifier_12", "classifier_20"};
     for (int i = 0; i < TRAINED; i++) {
         LW_CLEANUP(lw_str_clear) lw_str path = {0}, summary = {0}, command = {0};
-        lw_train_encoder_config e = trained_one(s, i, minutes);
-        e.train.output_dir = lw_path_join(&path, dir, names[i]);
-        LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_encoder_options(&e);
-        lw_train_result r;
-        if (!options)
-            return lw_fail(LW_ENOMEM, "out of memory for a network's options");
+        LW_CLEANUP(lw_json_drop) json_t *options = NULL;
+        lw_train_encoder_config e;
+        lw_train_result result;
+        LW_TRY(trained_one(r, i, minutes, lw_path_join(&path, dir, names[i]), &e, &options));
         lw_demo_command(options, &command);
         lw_str_add(commands, lw_str_c(&command));
         if (lw_path_exists(lw_path_join(&summary, e.train.output_dir, "summary.json")))
             continue;
         if (!c->dry_run)
             LW_TRY(lw_remove_tree(e.train.output_dir));
-        e.train.options = options;
         e.train.command_line = lw_str_c(&command);
-        e.train.part_of = "../../report.html";
-        LW_TRY(lw_train_encoder(&e, obs, &r));
+        LW_TRY(lw_train_encoder(&e, obs, &result));
         if (c->dry_run)
             lw_observe_say(obs, "battery, %s: %.2f minutes", names[i], minutes);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The demonstration: trains an encoder, a judge, a reader, a class-conditional drifting generator
- * and a DDPM with the same U-Net, in turns (train_turns.h), and compares the two. Stages that are
- * finished in the output directory are not trained again.
+ * and a DDPM with the same U-Net, as a recipe says, the last two in turns (train_turns.h), and
+ * compares these two. Stages that are finished in the output directory are not trained again.
  */
 #ifndef LW_DEMO_JOB_H
 #define LW_DEMO_JOB_H
@@ -12,10 +12,30 @@
 #include "jobs/drift/drift_job.h"
 #include "jobs/encoder/encoder_job.h"
 
+typedef enum lw_demo_stage_id {
+    LW_DEMO_ENCODER,
+    LW_DEMO_JUDGE,
+    LW_DEMO_READER,
+    LW_DEMO_DRIFT,
+    LW_DEMO_DDPM,
+    LW_DEMO_STAGES
+} lw_demo_stage_id;
+
+/* What is trained, how, and in what shares of the time (train.minutes of each). What a run is told
+ * only by the demonstration is not of a recipe: data, directory, seed, the encoder of the loss. */
+typedef struct lw_demo_recipe {
+    lw_train_encoder_config encoder, judge, reader;
+    lw_drift_config drift;
+    lw_ddpm_config ddpm;
+    json_t *options[LW_DEMO_STAGES]; /* the same, as options of `leeway train` */
+} lw_demo_recipe;
+
 typedef struct lw_demo_config {
     const char *data; /* spec; labelled */
     const char *output_dir;
-    const char *encoder; /* for Frechet distances instead of the judge's features, or NULL */
+    const char *encoder;     /* for Frechet distances instead of the judge's features, or NULL */
+    const char *recipe_file; /* of the recipe, where it is no built-in one */
+    const lw_demo_recipe *recipe; /* borrowed */
     double minutes; /* of all trainings together; 0: 6 for pictures of 16x16, 30 for larger ones */
     int64_t n_fid, n_ddpm;  /* pictures scored; 0: 1000 and 500 */
     double latency_seconds; /* of a timed cell; 0: 0.5 */
@@ -28,7 +48,7 @@ typedef struct lw_demo_config {
 typedef struct lw_demo_result {
     lw_compare_result compare;
     double minutes, seconds; /* planned training, whole time */
-    bool barred;             /* the bar was set for this data: pass means something */
+    bool barred;             /* the bar was set for this data and recipe: pass means something */
     bool pass; /* drift meets every line, the judge is fit, controls fail, real pictures pass */
 } lw_demo_result;
 
@@ -36,42 +56,25 @@ int lw_job_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_result 
 
 /* ---- demo_settings.c: the trainings ---------------------------------------------- */
 
-typedef enum lw_demo_stage_id {
-    LW_DEMO_ENCODER,
-    LW_DEMO_JUDGE,
-    LW_DEMO_READER,
-    LW_DEMO_DRIFT,
-    LW_DEMO_DDPM,
-    LW_DEMO_STAGES
-} lw_demo_stage_id;
-
-typedef struct lw_demo_settings {
-    lw_train_encoder_config encoder, judge, reader;
-    lw_drift_config drift;
-    lw_ddpm_config ddpm;
-    int64_t limit;                /* training pictures used */
-    double share[LW_DEMO_STAGES]; /* of the minutes */
-} lw_demo_settings;
-
-/* side: of the pictures. The specs of what judge and reader learn from are borrowed: pools of their
- * own where the data has any, else the generators' training pictures. */
-void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const char *judge_data,
-                           const char *reader_data, int32_t side, double minutes);
-/* The options of a stage as `leeway train` takes them; new reference. */
-json_t *lw_demo_options(const lw_demo_settings *s, lw_demo_stage_id id);
+const char *lw_demo_stage_name(
+    lw_demo_stage_id id); /* "encoder", "judge", "reader", "drift", "ddpm" */
+lw_train_config *lw_demo_train(lw_demo_recipe *r, lw_demo_stage_id id);
+/* *r: a copy of the recipe with all that the demonstration says, in configs and options; whoever
+ * calls drops its options (lw_demo_drop). Judge and reader learn from specs of their own, borrowed. */
+int lw_demo_settle(lw_demo_recipe *r, const lw_demo_config *c, const char *judge_data,
+                   const char *reader_data, double minutes);
+void lw_demo_drop(lw_demo_recipe *r);
+/* An option of a stage: of the command that the page shows, and of the run's config.yaml. `value` is
+ * taken. */
+int lw_demo_say(json_t *options, const char *key, json_t *value);
 /* "leeway train drift --data ..." appended, from those options. */
 void lw_demo_command(const json_t *options, lw_str *out);
-/* The options of a `train encoder`; new reference. */
-json_t *lw_demo_encoder_options(const lw_train_encoder_config *e);
 
 /* ---- demo_battery.c: the networks of the verdict ---------------------------------- */
 
 /* Makes those that are not there yet in `dir`, two of them in `minutes` of training each, and appends
  * their commands. A dry run only says how long. */
-int lw_demo_battery(const lw_demo_config *c, const lw_demo_settings *s, const char *dir, int side,
+int lw_demo_battery(const lw_demo_config *c, const lw_demo_recipe *r, const char *dir, int side,
                     double minutes, const lw_observer *obs, lw_str *commands);
-
-const char *lw_demo_stage_name(
-    lw_demo_stage_id id); /* "encoder", "judge", "reader", "drift", "ddpm" */
 
 #endif

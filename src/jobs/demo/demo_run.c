@@ -13,13 +13,12 @@
 typedef struct demo {
     const lw_demo_config *c;
     const lw_observer *obs;
-    lw_demo_settings s;
+    lw_demo_recipe r;
     lw_str dir[LW_DEMO_STAGES], judge_data, reader_data, commands;
     int32_t side;
     double minutes;
     char what[32];             /* what goes on, for the observer */
     json_t *begun;             /* demo.json: what the directory was begun with */
-    json_t *options[2];        /* of the two generators, while they train */
     lw_str command[2];         /* of both, which their summaries quote in the end */
     int64_t steps[2], goal[2]; /* done so far; of the two */
 } demo;
@@ -47,26 +46,19 @@ static bool on_stop(void *self)
 
 /* ---- stages ----------------------------------------------------------------------------- */
 
-static lw_train_config *config_of(lw_demo_settings *s, lw_demo_stage_id id)
-{
-    lw_train_config *const c[] = {&s->encoder.train, &s->judge.train, &s->reader.train,
-                                  &s->drift.train, &s->ddpm.train};
-    return c[id];
-}
-
 static int train(demo *d, lw_demo_stage_id id, const lw_observer *obs, lw_train_result *r)
 {
     switch (id) {
     case LW_DEMO_ENCODER:
-        return lw_train_encoder(&d->s.encoder, obs, r);
+        return lw_train_encoder(&d->r.encoder, obs, r);
     case LW_DEMO_JUDGE:
-        return lw_train_encoder(&d->s.judge, obs, r);
+        return lw_train_encoder(&d->r.judge, obs, r);
     case LW_DEMO_READER:
-        return lw_train_encoder(&d->s.reader, obs, r);
+        return lw_train_encoder(&d->r.reader, obs, r);
     case LW_DEMO_DRIFT:
-        return lw_train_drift(&d->s.drift, obs, r);
+        return lw_train_drift(&d->r.drift, obs, r);
     default:
-        return lw_train_ddpm(&d->s.ddpm, obs, r);
+        return lw_train_ddpm(&d->r.ddpm, obs, r);
     }
 }
 
@@ -84,18 +76,14 @@ static int prepare(const char *dir, lw_train_config *t, bool *finished)
 
 static int run_stage(demo *d, lw_demo_stage_id id)
 {
-    lw_train_config *t = config_of(&d->s, id);
-    LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_options(&d->s, id);
+    lw_train_config *t = lw_demo_train(&d->r, id);
     LW_CLEANUP(lw_str_clear) lw_str command = {0};
     const lw_observer obs = {
         .self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
     lw_train_result r;
     bool finished = false;
-    if (!options)
-        return lw_fail(LW_ENOMEM, "out of memory for a stage's options");
-    lw_demo_command(options, &command);
+    lw_demo_command(t->options, &command);
     lw_str_add(&d->commands, lw_str_c(&command));
-    t->options = options;
     t->command_line = lw_str_c(&command);
     snprintf(d->what, sizeof d->what, "%d/6 train %s", (int)id + 1, lw_demo_stage_name(id));
     if (!d->c->dry_run)
@@ -144,25 +132,21 @@ static void on_pair_progress(void *self, const char *what, int64_t done, int64_t
 static int open_one(demo *d, int i, const lw_observer *obs, lw_training **out)
 {
     lw_demo_stage_id id = i ? LW_DEMO_DDPM : LW_DEMO_DRIFT;
-    lw_train_config *t = config_of(&d->s, id);
-    const json_t *options = d->options[i] = lw_demo_options(&d->s, id);
+    lw_train_config *t = lw_demo_train(&d->r, id);
     lw_str *command = &d->command[i];
     bool finished = false;
-    if (!options)
-        return lw_fail(LW_ENOMEM, "out of memory for a stage's options");
-    lw_demo_command(options, command);
+    lw_demo_command(t->options, command);
     lw_str_add(&d->commands, lw_str_c(command));
     LW_TRY(prepare(t->output_dir, t, &finished));
     if (finished) {
         lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }
-    t->options = options;
     t->command_line = lw_str_c(command);
     t->steps =
         json_integer_value(json_object_get(json_object_get(d->begun, "steps"), pair_name[i]));
-    return i ? lw_train_ddpm_open(&d->s.ddpm, obs, out)
-             : lw_train_drift_open(&d->s.drift, obs, out);
+    return i ? lw_train_ddpm_open(&d->r.ddpm, obs, out)
+             : lw_train_drift_open(&d->r.drift, obs, out);
 }
 
 /* Fixes the steps of both, once: they are the demonstration's, not a process's. */
@@ -190,7 +174,7 @@ static int run_pair(demo *d)
     const lw_observer obs = {
         .self = d, .progress = on_pair_progress, .say = on_say, .should_stop = on_stop};
     lw_training *t[2] = {NULL, NULL};
-    double seconds = 60 * d->s.drift.train.minutes;
+    double seconds = 60 * d->r.drift.train.minutes;
     int rc = 0;
     snprintf(d->what, sizeof d->what, "4,5/6 train in turns");
     for (int i = 0; rc == 0 && i < 2; i++)
@@ -217,7 +201,7 @@ static int make_battery(demo *d)
     const lw_observer obs = {
         .self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
     snprintf(d->what, sizeof d->what, "networks of the verdict");
-    return lw_demo_battery(d->c, &d->s, lw_path_join(&dir, d->c->output_dir, "battery"), d->side,
+    return lw_demo_battery(d->c, &d->r, lw_path_join(&dir, d->c->output_dir, "battery"), d->side,
                            LW_MIN(share * d->minutes, most), &obs, &d->commands);
 }
 
@@ -252,12 +236,15 @@ static int look_at_data(demo *d)
 static int check_directory(demo *d)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    static const char *const keys[] = {"data", "minutes", "seed"};
-    json_t *mine = json_pack("{s:s, s:f, s:I}", "data", d->c->data, "minutes", d->minutes, "seed",
-                             (json_int_t)d->c->seed);
+    static const char *const keys[] = {"data", "minutes", "seed", "recipe"};
+    json_t *recipe = json_object(),
+           *mine = json_pack("{s:s, s:f, s:I, s:o}", "data", d->c->data, "minutes", d->minutes,
+                             "seed", (json_int_t)d->c->seed, "recipe", recipe);
     LW_CLEANUP(lw_json_drop) json_t *there = NULL;
     bool same = true;
     d->begun = mine;
+    for (int i = 0; i < LW_DEMO_STAGES; i++)
+        json_object_set(recipe, lw_demo_stage_name((lw_demo_stage_id)i), d->c->recipe->options[i]);
     LW_TRY(lw_mkdirs(d->c->output_dir));
     lw_path_join(&path, d->c->output_dir, "demo.json");
     if (!lw_path_exists(lw_str_c(&path)))
@@ -268,13 +255,21 @@ static int check_directory(demo *d)
     json_object_set(mine, "steps", json_object_get(there, "steps"));
     if (same)
         return 0;
-    return lw_fail(
-        LW_EUSAGE,
-        "%s holds a demonstration of other settings (--data %s --minutes %g --seed %lld): choose "
-        "another --output-dir, or remove it",
-        d->c->output_dir, json_string_value(json_object_get(there, "data")),
-        json_number_value(json_object_get(there, "minutes")),
-        (long long)json_integer_value(json_object_get(there, "seed")));
+    return lw_fail(LW_EUSAGE,
+                   "%s holds a demonstration of other settings (--data %s --minutes %g --seed "
+                   "%lld, and a recipe "
+                   "that demo.json has): choose another --output-dir, or remove it",
+                   d->c->output_dir, json_string_value(json_object_get(there, "data")),
+                   json_number_value(json_object_get(there, "minutes")),
+                   (long long)json_integer_value(json_object_get(there, "seed")));
+}
+
+/* A network outside both losses measures both while they train; no step depends on it. */
+static int measure_by(demo *d, const char *judge)
+{
+    d->r.drift.heldout.eval_encoder = d->r.ddpm.heldout.eval_encoder = judge;
+    LW_TRY(lw_demo_say(d->r.options[LW_DEMO_DRIFT], "eval-encoder", json_string(judge)));
+    return lw_demo_say(d->r.options[LW_DEMO_DDPM], "eval-encoder", json_string(judge));
 }
 
 static int init(demo *d)
@@ -283,19 +278,19 @@ static int init(demo *d)
     d->minutes = d->c->minutes > 0 ? d->c->minutes : d->side <= 16 ? 6.0 : 30.0;
     if (!d->c->dry_run)
         LW_TRY(check_directory(d));
-    lw_demo_settings_fill(&d->s, d->c, lw_str_c(&d->judge_data), lw_str_c(&d->reader_data), d->side,
-                          d->minutes);
+    LW_TRY(lw_demo_settle(&d->r, d->c, lw_str_c(&d->judge_data), lw_str_c(&d->reader_data),
+                          d->minutes));
     for (int i = 0; i < LW_DEMO_STAGES; i++) {
-        lw_train_config *t = config_of(&d->s, (lw_demo_stage_id)i);
+        lw_train_config *t = lw_demo_train(&d->r, (lw_demo_stage_id)i);
         t->output_dir = lw_path_join(&d->dir[i], d->c->output_dir,
                                      lw_demo_stage_name((lw_demo_stage_id)i));
         t->part_of = "../report.html"; /* where the comparison will be */
+        t->options = d->r.options[i];
+        LW_TRY(lw_demo_say(d->r.options[i], "output-dir", json_string(t->output_dir)));
     }
-    d->s.drift.encoder = lw_str_c(&d->dir[LW_DEMO_ENCODER]);
-    /* A network outside both losses measures both while they train; no step depends on it. */
-    d->s.drift.heldout.eval_encoder = d->s.ddpm.heldout.eval_encoder =
-        lw_str_c(&d->dir[LW_DEMO_JUDGE]);
-    return 0;
+    d->r.drift.encoder = lw_str_c(&d->dir[LW_DEMO_ENCODER]);
+    LW_TRY(lw_demo_say(d->r.options[LW_DEMO_DRIFT], "encoder", json_string(d->r.drift.encoder)));
+    return measure_by(d, lw_str_c(&d->dir[LW_DEMO_JUDGE]));
 }
 
 /* ---- the comparison --------------------------------------------------------------------- */
@@ -351,7 +346,7 @@ static int compare(demo *d, lw_compare_result *out)
 static void decide(const demo *d, lw_demo_result *out)
 {
     const lw_compare_result *r = &out->compare;
-    out->barred = lw_str_starts(d->c->data, "synth") && d->side == 16;
+    out->barred = lw_str_starts(d->c->data, "synth") && d->side == 16 && !d->c->recipe_file;
     out->pass = r->bar_failed == 0 && r->exam.fit && r->controls_passed == 0 && r->real_passes;
 }
 
@@ -360,9 +355,11 @@ static int run(demo *d, lw_demo_result *out)
     double start = lw_now();
     LW_TRY(init(d));
     lw_str_addf(&d->commands,
-                "# all of it:\nleeway demo --data %s --minutes %g --seed %lld --output-dir %s\n"
+                "# all of it:\nleeway demo --data %s%s%s --minutes %g --seed %lld --output-dir %s\n"
                 "# or step by step:\n",
-                d->c->data, d->minutes, (long long)d->c->seed, d->c->output_dir);
+                d->c->data, d->c->recipe_file ? " --recipe " : "",
+                d->c->recipe_file ? d->c->recipe_file : "", d->minutes, (long long)d->c->seed,
+                d->c->output_dir);
     for (int i = 0; i < (d->c->dry_run ? LW_DEMO_STAGES : LW_DEMO_DRIFT); i++)
         LW_TRY(run_stage(d, (lw_demo_stage_id)i));
     LW_TRY(make_battery(d));
@@ -389,8 +386,7 @@ int lw_job_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_result 
     lw_str_clear(&d.commands);
     lw_str_clear(&d.command[0]);
     lw_str_clear(&d.command[1]);
-    lw_json_drop(&d.options[0]);
-    lw_json_drop(&d.options[1]);
+    lw_demo_drop(&d.r);
     lw_json_drop(&d.begun);
     if (rc == 0)
         *out = result;
