@@ -72,7 +72,8 @@ make_networks() {
     "$program" train ddpm --data synth:16 --limit 64 --base-channels 32 --channel-mult 1,2 --num-res-blocks 1 \
         --attn-resolutions 8 --norm-groups 8 --batch-size 4 --steps 2 --output-dir "$out/run" &&
         "$build/make_model" encoder "$out/enc" &&
-        "$program" sample "$out/run" --n 1 --steps 1 --seed 3 --output "$out/encode.input.npy"
+        "$program" sample "$out/run" --n 1 --steps 1 --seed 3 --output "$out/encode.input.npy" &&
+        "$program" sample "$out/run" --n 1 --steps 1 --seed 4 --output "$out/field.pos.npy"
 }
 
 commands() {
@@ -84,7 +85,8 @@ commands() {
     compare run 1e-3 run "$out/enc" --input "$out/encode.input.npy" || return
     "$program" mc synth:16 --models "$out/enc" --only exp0 --passes 2 --trials 2 --num-images 4 --device cuda \
         --output-dir "$out/mc" || return
-    refuses 'CPU only' field --gen "$out/sample.cpu.npy" --pos "$out/sample.cpu.npy" --output "$out/field.npy" || return
+    compare field 1e-3 field --gen "$out/encode.input.npy" --pos "$out/field.pos.npy" || return
+    refuses 'in f64' field --gen "$out/encode.input.npy" --pos "$out/field.pos.npy" --precision f64 || return
     refuses 'not computed on GPUs' train ddpm --data synth:16 --limit 64 --steps 1 --output-dir "$out/no"
 }
 

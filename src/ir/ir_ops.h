@@ -414,20 +414,22 @@ void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS]);
 /* inputs: gen [G*N,T,C], pos [G*Np,T,C], uncond [G*Nu,T,C]?, weight [G]?, with a door state
  * i64[LW_DRIFT_STATE_OF(own_scale, slots)], heat [1]?, above 0: temperatures are tau times it */
 typedef struct lw_attr_drift {
+    double tau[LW_DRIFT_MAX_TAU];
     int32_t groups, n, np, nu, slots, c;
     int32_t n_tau;
-    float tau[LW_DRIFT_MAX_TAU];
     int32_t normalize_over_x;
     int32_t variant;  /* lw_drift_variant */
     int32_t products; /* lw_drift_products */
     int32_t door;     /* lw_drift_door: groups are some of `whole` ones */
     int32_t whole;
     int32_t own_scale; /* 1: S of each slot, not one of the key */
+    int32_t hole;
 } lw_attr_drift;
 typedef struct lw_drift_out {
     lw_val loss;  /* [1] */
     lw_val dx;    /* dloss/dgen, closed form, same type as gen */
     lw_val stats; /* [LW_DRIFT_STATS(n_tau)]: S, sigma, loss, lambda[], mean V^2 [] */
+    lw_val field; /* F, same type as gen */
     lw_val state; /* with a door: the sums with those of these groups; at the first two only this */
 } lw_drift_out;
 lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,

@@ -71,9 +71,49 @@ grep -q launched "$out" && fails 'the CPU records no runs'
 expect 0 bench kernels --filter conv3x3_128_3@32_s1_b8 --samples 3 --device cuda --csv bench.csv
 grep -q '_s1_b8,' bench.csv || fails "no row: $(cat bench.csv)"
 
-# What is computed beside the graphs is not taken to the CPU in silence.
-expect 6 field --gen cpu.npy --pos cpu.npy --output x.npy --device cuda
-err_has 'on the CPU only'
+# The drift field of arrays: the same statistics, the same F but for rounding.
+noise() { # noise FILE SHAPE COUNT SEED: numbers of either sign, 0.5 to 2 in size
+    npy "$1" '<f4' "$2" "$(awk -v n="$3" -v seed="$4" 'function byte() {return int(256 * rand())}
+        BEGIN {srand(seed); for (i = 0; i < n; i++) printf "\\%03o\\%03o\\%03o\\%03o", byte(), byte(), byte(), rand() < 0.5 ? 63 : 191}')"
+}
+noise gen.npy '2, 35, 3, 20' 4200 1
+noise pos.npy '2, 40, 3, 20' 4800 2
+noise unc.npy '2, 5, 3, 20' 600 3
+noise w.npy '2,' 2 4
+printf '\000\000\000\077\000\000\200\077' | dd of=w.npy bs=1 seek=128 conv=notrunc 2>/dev/null
+for way in '' '--uncond unc.npy --uncond-weight w.npy' '--drift-variant plain' '--drift-variant tau-times-dim' \
+    '--no-normalize-over-x --temperatures 0.3'; do
+    for d in cpu cuda; do
+        # shellcheck disable=SC2086
+        expect 0 field --gen gen.npy --pos pos.npy $way --output $d.npy --json --device $d
+        grep -v work_bytes "$out" | tr -cs '0-9.e+-' '\n' | grep '^-*[0-9]' >$d.stats
+    done
+    # a rounded distance of 7.4 over a temperature of 0.02 is an exponent off by 2e-5
+    paste cpu.stats cuda.stats | awk '{d = $1 - $2; if (d < 0) d = -d; if (!(d <= 4e-5 * $1)) bad++; n++}
+        END {exit !(n >= 5 && bad == 0)}' || fails "field $way: other statistics: $(paste cpu.stats cuda.stats)"
+    near cpu.npy cuda.npy || fails "field $way: differs from the CPU by more than rounding"
+done
+grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs, 0 events left' report || fails "field left behind: $(cat report)"
+expect 6 field --gen gen.npy --pos pos.npy --device cuda --precision f64
+err_has 'in f64 is plain loops on the CPU'
+expect 6 field --gen gen.npy --pos pos.npy --device cuda --field-precision bf16
+err_has 'with products of bf16'
+expect 6 field --gen gen.npy --pos pos.npy --device cuda --disable-shared-location-normalization --output no.npy
+err_has 'with a scale of each slot'
+[ -e no.npy ] && fails 'wrote a field that is refused'
+k=1
+while :; do
+    LW_EMULATED_FAIL=$k "$program" field --gen gen.npy --pos pos.npy --device cuda --output no.npy >"$out" 2>"$err"
+    got=$?
+    last="field: call $k fails"
+    grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs, 0 events left' report || fails "$last: left behind: $(cat report)"
+    [ "$(sed 's/ .*//' report)" -ge "$k" ] || break
+    case $got in 5 | 6) ;; *) fails "$last: exit code $got" ;; esac
+    [ -e no.npy ] && fails "$last: wrote a field"
+    [ "$(grep -vcE 'WARNING: ASan|^False positive error reports|google/sanitizers' "$err")" -eq 1 ] || fails "$last: not one line"
+    k=$((k + 5))
+done
+[ "$got" -eq 0 ] || fails "field: no call fails: exit code $got"
 
 expect 6 info --peak --device cuda
 err_has 'measures the CPU'

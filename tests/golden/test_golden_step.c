@@ -131,7 +131,7 @@ static void build(step *t, const lw_network *net, lw_graph *g)
                                  .slots = key->slots,
                                  .c = key->c,
                                  .n_tau = 3,
-                                 .tau = {0.2f, 0.05f, 0.02f},
+                                 .tau = {0.2, 0.05, 0.02},
                                  .normalize_over_x = true};
         lw_drift_out o = lw_drift_field(g, gen[k], pos[k], unc[k], w, &a);
         lw_graph_output_add(g, key->name, o.stats, LW_NOVAL);

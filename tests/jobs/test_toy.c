@@ -30,7 +30,7 @@ static void fields_open(fields *f, const lw_toy_balance *balance)
                                  .slots = 1,
                                  .c = 2,
                                  .n_tau = 1,
-                                 .tau = {(float)TAU},
+                                 .tau = {TAU},
                                  .normalize_over_x = 1,
                                  .variant = LW_DRIFT_PLAIN};
     *f = (fields){0};

@@ -617,7 +617,7 @@ static lw_val b_drift(op_ctx *c) /* its gradient is closed form: compared, not d
                              .slots = 3,
                              .c = 9,
                              .n_tau = 3,
-                             .tau = {.02f, .05f, .2f},
+                             .tau = {.02, .05, .2},
                              .normalize_over_x = 1};
     lw_val gen = op_f32(c, false, -1, 1, DIMS(10, 3, 9)),
            pos = op_f32(c, false, -.5f, 1.5f, DIMS(14, 3, 9));
@@ -634,12 +634,12 @@ static lw_val b_drift_wide(op_ctx *c)
                              .slots = 2,
                              .c = 70,
                              .n_tau = 2,
-                             .tau = {.05f, .2f},
+                             .tau = {.05, .2},
                              .normalize_over_x = 1};
     lw_val gen = op_f32(c, false, -1, 1, DIMS(21, 2, 70)),
            pos = op_f32(c, false, -.5f, 1.5f, DIMS(37, 2, 70));
     lw_drift_out o = lw_drift_field(G, gen, pos, LW_NOVAL, LW_NOVAL, &a);
-    return lw_add(G, lw_scale(G, o.dx, 100.0f), o.loss);
+    return lw_add(G, lw_add(G, lw_scale(G, o.dx, 100.0f), o.field), o.loss);
 }
 static lw_val b_unet_like(op_ctx *c) /* a residual block with everything in it */
 {

@@ -468,7 +468,7 @@ static lw_val add_drift(random_graph *r)
                        .slots = t.dim[1],
                        .c = t.dim[2],
                        .n_tau = 2,
-                       .tau = {0.5f, 0.2f},
+                       .tau = {0.5, 0.2},
                        .normalize_over_x = random_chance(r, 70)};
     lw_drift_out o = lw_drift_field(r->g, x, random_input(r, p), LW_NOVAL, LW_NOVAL, &a);
     return o.loss;

@@ -197,7 +197,7 @@ static void open_field(plan_lab *l, int groups, int n)
                        .slots = SLOTS,
                        .c = CHANNELS,
                        .n_tau = TAUS,
-                       .tau = {0.05f, 0.2f},
+                       .tau = {0.05, 0.2},
                        .normalize_over_x = true};
     lab_open(l, 2, lw_isa_best());
     lw_drift_out o = lw_drift_field(l->g, LAB_X(l, "x", groups * n, SLOTS, CHANNELS),

@@ -222,7 +222,7 @@ static void test_large_drift_field(void **state)
                              .slots = 1,
                              .c = C,
                              .n_tau = 3,
-                             .tau = {0.02f, 0.05f, 0.2f},
+                             .tau = {0.02, 0.05, 0.2},
                              .normalize_over_x = true};
     plan_lab l;
     lab_open(&l, 1, LW_ISA_REF);

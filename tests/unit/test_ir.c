@@ -277,11 +277,11 @@ WRONG(w_random_type,
 WRONG(w_dropout, lw_dropout(g, X("a", 3, 4), lw_input(g, "r", lw_type_of(LW_I64, 1, 3)), 1.0f))
 WRONG(w_ew_type, lw_silu(g, I("i", 3)))
 WRONG(w_middle, lw_sum(g, X("a", 3), LW_OVER_MIDDLE))
-WRONG(w_drift, lw_drift_field(
-                   g, X("a", 4, 2, 3), X("p", 6, 2, 3), LW_NOVAL, LW_NOVAL,
-                   &(lw_attr_drift){
-                       .groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1, .tau = {.1f}})
-                   .loss)
+WRONG(w_drift,
+      lw_drift_field(g, X("a", 4, 2, 3), X("p", 6, 2, 3), LW_NOVAL, LW_NOVAL,
+                     &(lw_attr_drift){
+                         .groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1, .tau = {.1}})
+          .loss)
 WRONG(w_tau,
       lw_drift_field(g, X("a", 4, 2, 3), X("p", 8, 2, 3), LW_NOVAL, LW_NOVAL,
                      &(lw_attr_drift){.groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1})
@@ -290,7 +290,7 @@ WRONG(w_tau,
 WRONG(w_heat, lw_drift_through(
                   g, X("a", 4, 2, 3), X("p", 8, 2, 3), LW_NOVAL, LW_NOVAL, LW_NOVAL, X("heat", 2),
                   &(lw_attr_drift){
-                      .groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1, .tau = {.1f}})
+                      .groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1, .tau = {.1}})
                   .loss)
 
 static const struct {

@@ -87,7 +87,7 @@ static lw_plan *loss_plan(const subject *s, const char *keys)
                                  .slots = set.key[k].slots,
                                  .c = set.key[k].c,
                                  .n_tau = 1,
-                                 .tau = {0.2f},
+                                 .tau = {0.2},
                                  .normalize_over_x = 1};
         lw_val pos = lw_input(g, set.key[k].name,
                               lw_type_of(LW_F32, 3, GROUPS * NP, set.key[k].slots, set.key[k].c));

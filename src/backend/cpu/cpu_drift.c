@@ -85,7 +85,8 @@ static void drift_task(const lw_task *t)
     if (t->in[5]) /* heat */
         for (int i = 0; i < s.k; i++)
             s.tau[i] *= (double)*(const float *)t->in[5];
-    lw_drift_io io = {.dx = t->out[1],
+    lw_drift_io io = {.f = t->out[3],
+                      .dx = t->out[1],
                       .stats = (float *)((char *)t->work + a->stats_at),
                       .x = t->in[0],
                       .pos = t->in[1],
@@ -106,8 +107,8 @@ static void report_task(const lw_task *t)
         memcpy(t->out[0], stats + 2, sizeof(float));
     if (t->out[2])
         memcpy(t->out[2], stats, sizeof(float) * (size_t)LW_DRIFT_STATS(a->s.k));
-    if (a->s.door && t->out[3])
-        memcpy(t->out[3], (const char *)t->work + a->state_at,
+    if (a->s.door && t->out[4])
+        memcpy(t->out[4], (const char *)t->work + a->state_at,
                lw_drift_state(&a->s) * sizeof(double));
 }
 
@@ -151,7 +152,7 @@ int lw_cpu_lower_drift_field(cpu_lower *c)
                             .variant = (lw_drift_variant)at->variant,
                             .bf16 = at->products == LW_DRIFT_BF16};
     for (int i = 0; i < at->n_tau; i++)
-        a->s.tau[i] = (double)at->tau[i];
+        a->s.tau[i] = at->tau[i];
     a->s.door = (lw_drift_door)at->door;
     a->s.whole = at->whole;
     lw_drift_dense(&a->s);

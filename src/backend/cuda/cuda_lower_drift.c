@@ -22,7 +22,7 @@ static void launch_all(cuda *d, const lw_cuda_drift *a)
                    groups * k, a);
     lw_cuda_launch(d, LW_CUDA_drift_moments, a->rows, k * k, a);
     lw_cuda_launch(d, LW_CUDA_drift_finish, 1, 1, a);
-    if (a->dx)
+    if (a->dx || a->f)
         lw_cuda_launch(d, LW_CUDA_drift_output,
                        lw_cuda_blocks(LW_CUDA_drift_output, a->rows * a->c), 1, a);
 }
@@ -39,6 +39,7 @@ static void drift_task(const lw_task *t)
     a.loss = t->out[0];
     a.dx = t->out[1];
     a.report = t->out[2];
+    a.f = t->out[3];
     a.d = (float *)(void *)work;
     a.row = (float *)(void *)(work + s->row);
     a.column = (float *)(void *)(work + s->column);
@@ -84,7 +85,7 @@ int lw_cuda_lower_drift_field(cuda_lower *c)
                            .rows_only = !at->normalize_over_x,
                            .variant = at->variant};
     for (int i = 0; i < at->n_tau; i++)
-        s->a.tau[i] = (double)at->tau[i];
+        s->a.tau[i] = at->tau[i];
     size_t *end = &c->out->work_bytes;
     int64_t k = at->n_tau, rows = s->a.rows;
     take(end, rows * m, sizeof(float));

@@ -24,7 +24,7 @@ static const lw_bench_op shapes[] = {
 };
 
 enum { G = 1, N = 64, NP = 128, NU = 96, T = 16, C = 192, K = 3 };
-static const float temperatures[K] = {0.02f, 0.05f, 0.2f};
+static const double temperatures[K] = {0.02, 0.05, 0.2};
 
 /* One way to compute that field: a slice of its slots and temperatures. */
 typedef struct field_way {

@@ -131,7 +131,7 @@ static int build_fields(lw_builder *b, const void *what)
                                  .slots = k.set.key[i].slots,
                                  .c = k.set.key[i].c,
                                  .n_tau = 3,
-                                 .tau = {0.02f, 0.05f, 0.2f},
+                                 .tau = {0.02, 0.05, 0.2},
                                  .normalize_over_x = true};
         lw_val l = lw_drift_field(g, v[0][i], v[1][i], v[2][i], weight, &a).loss;
         loss = lw_val_ok(loss) ? lw_add(g, loss, l) : l;

@@ -244,7 +244,7 @@ static int build_field(lw_builder *b, const void *what, lw_drift_products produc
                        .slots = p[4],
                        .c = p[5],
                        .n_tau = 3,
-                       .tau = {0.02f, 0.05f, 0.2f},
+                       .tau = {0.02, 0.05, 0.2},
                        .normalize_over_x = 1,
                        .products = products};
     lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 3, a.groups * a.n, a.slots, a.c));

@@ -88,16 +88,16 @@ static int infer_drift(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (a->n_tau < 1 || a->n_tau > LW_DRIFT_MAX_TAU)
         return lw_op_fail(g, n, "needs 1 to 8 temperatures");
     for (int i = 0; i < a->n_tau; i++)
-        if (!(a->tau[i] > 0.0f))
+        if (!(a->tau[i] > 0))
             return lw_op_fail(g, n, "temperatures must be positive");
     lw_type state = lw_type_of(LW_I64, 1, LW_DRIFT_STATE_OF(a->own_scale, a->slots));
     if (a->door && (a->whole < a->groups || !has_in(n, 4) || !lw_type_eq(in_type(g, n, 4), state)))
         return lw_op_fail(g, n, "some of all groups need the sums over those before them");
     if (has_in(n, 5) && !lw_type_eq(in_type(g, n, 5), lw_type_of(LW_F32, 1, 1)))
         return lw_op_fail(g, n, "temperatures are multiplied by one number");
-    *out = (lw_infer){a->door ? 4 : 3,
+    *out = (lw_infer){a->door ? 5 : 4,
                       {lw_type_of(LW_F32, 1, 1), in_type(g, n, 0),
-                       lw_type_of(LW_F32, 1, LW_DRIFT_STATS(a->n_tau)), state}};
+                       lw_type_of(LW_F32, 1, LW_DRIFT_STATS(a->n_tau)), in_type(g, n, 0), state}};
     return 0;
 }
 
@@ -116,6 +116,7 @@ static void cost_drift(const lw_graph *g, const lw_node *n, lw_cost *out)
     const lw_attr_drift *a = n->attr;
     double m = a->n + a->np + a->nu;
     lw_cost_bytes(g, n, out);
+    out->bytes -= (double)lw_type_bytes(in_type(g, n, 0)); /* dX is read or F, hardly both */
     out->flops = 2.0 * a->groups * a->slots * a->n * m * a->c *
                  (a->door == LW_DRIFT_SCALE ? 1 : 1 + a->n_tau);
 }
@@ -129,7 +130,7 @@ static void print_drift(lw_str *s, const lw_node *n)
     lw_str_addf(s, "%s %d groups of %d gen %d pos %d uncond, tau", variant[a->variant], a->groups,
                 a->n, a->np, a->nu);
     for (int i = 0; i < a->n_tau; i++)
-        lw_str_addf(s, " %g", (double)a->tau[i]);
+        lw_str_addf(s, " %g", a->tau[i]);
     if (!a->normalize_over_x)
         lw_str_add(s, ", rows only");
     if (a->own_scale)
@@ -150,13 +151,14 @@ const lw_op_def lw_op_drift_field = {
 lw_drift_out lw_drift_through(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,
                               lw_val state, lw_val heat, const lw_attr_drift *attr)
 {
-    const lw_drift_out none = {LW_NOVAL, LW_NOVAL, LW_NOVAL, LW_NOVAL};
+    const lw_drift_out none = {LW_NOVAL, LW_NOVAL, LW_NOVAL, LW_NOVAL, LW_NOVAL};
     if (!lw_val_ok(gen) || !lw_val_ok(pos))
         return none;
     lw_val in[] = {gen, pos, uncond, weight, state, heat};
     const int inputs = lw_val_ok(heat) ? 6 : attr->door ? 5 : 4;
     lw_node *n = lw_graph_add(g, LW_OP_DRIFT_FIELD, in, inputs, attr, sizeof *attr);
-    return n ? (lw_drift_out){n->out[0], n->out[1], n->out[2], attr->door ? n->out[3] : LW_NOVAL}
+    return n ? (lw_drift_out){n->out[0], n->out[1], n->out[2], n->out[3],
+                              attr->door ? n->out[4] : LW_NOVAL}
              : none;
 }
 

@@ -36,7 +36,8 @@ static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k, lw_dr
                        .door = (int32_t)door,
                        .whole = door ? r->draws.groups : 0,
                        .products = c->field_precision};
-    memcpy(a.tau, c->temperatures, sizeof a.tau);
+    for (int i = 0; i < LW_DRIFT_MAX_TAU; i++)
+        a.tau[i] = (double)c->temperatures[i];
     return a;
 }
 

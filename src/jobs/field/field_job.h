@@ -39,10 +39,10 @@ typedef struct lw_field_stats {
     size_t work_bytes; /* memory of the computation beside operands and results */
 } lw_field_stats;
 
-/* In f32 on the device's threads. LW_ESHAPE for empty or too large operands, LW_EUSAGE for
- * temperatures that are not positive and for vectors whose distances do not fit (beyond 5e16, or
- * not numbers; results are NaN then), LW_ENOMEM with the size of the workspace. `dev` must be a
- * CPU. */
+/* In f32 on the device. LW_ESHAPE for empty or too large operands, LW_EUSAGE for temperatures that
+ * are not positive and for vectors whose distances do not fit (beyond 5e16, or not numbers; results
+ * are NaN then), LW_ENOMEM with the size of the workspace, LW_EDEVICE for what the device does not
+ * compute. */
 int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_arrays *a,
                      lw_field_stats *out);
 

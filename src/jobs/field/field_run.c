@@ -25,28 +25,18 @@ static int check_opts(const lw_field_opts *o)
     return 0;
 }
 
-static int fill_shape(lw_drift_shape *s, const lw_field_opts *o, const int64_t dim[6])
+enum { DIM_G, DIM_N, DIM_NP, DIM_NU, DIM_T, DIM_C, DIMS };
+
+static int check_dims(const int64_t dim[DIMS])
 {
-    LW_TRY(check_opts(o));
-    *s = (lw_drift_shape){.g = dim[0],
-                          .n = dim[1],
-                          .np = dim[2],
-                          .nu = dim[3],
-                          .t = dim[4],
-                          .c = dim[5],
-                          .k = o->n_tau,
-                          .rows_only = !o->normalize_over_x,
-                          .variant = o->variant,
-                          .own_scale = o->own_scale,
-                          .bf16 = o->products == LW_DRIFT_BF16};
-    if (s->g < 1 || s->n < 1 || s->np < 1 || s->nu < 0 || s->t < 1 || s->c < 1)
+    if (dim[DIM_G] < 1 || dim[DIM_N] < 1 || dim[DIM_NP] < 1 || dim[DIM_NU] < 0 || dim[DIM_T] < 1 ||
+        dim[DIM_C] < 1)
         return lw_fail(
             LW_ESHAPE,
-            "drift field: %td groups of %td generated and %td positive samples, %td slots, %td "
-            "channels: none of these may be 0",
-            s->g, s->n, s->np, s->t, s->c);
-    memcpy(s->tau, o->tau, sizeof s->tau);
-    lw_drift_dense(s);
+            "drift field: %lld groups of %lld generated and %lld positive samples, %lld slots, "
+            "%lld channels: none of these may be 0",
+            (long long)dim[DIM_G], (long long)dim[DIM_N], (long long)dim[DIM_NP],
+            (long long)dim[DIM_T], (long long)dim[DIM_C]);
     return 0;
 }
 
@@ -78,38 +68,118 @@ static int check_scale(const lw_field_arrays *a, double scale)
                               "finite and not negative");
 }
 
-typedef struct field_job {
-    const lw_kernels *k;
-    const lw_drift_shape *s;
-    const lw_drift_io *io;
-    void *work;
-    char *scratch; /* [workers][scratch_bytes] */
-    size_t scratch_bytes;
-    int phase;
-} field_job;
-
-static void field_task(void *arg, int64_t task, int worker)
+/* The operator's record; its sizes are counted in 32 bits. */
+static int fill_record(lw_attr_drift *at, const lw_field_opts *o, const lw_field_arrays *a)
 {
-    const field_job *j = arg;
-    lw_drift_runner(&j->k->drift, j->s)(j->io, j->s, j->phase, task, j->work,
-                                        j->scratch + (size_t)worker * j->scratch_bytes);
+    const int64_t dim[DIMS] = {a->g, a->n, a->np, a->nu, a->t, a->c};
+    LW_TRY(check_opts(o));
+    LW_TRY(check_dims(dim));
+    for (int i = 0; i < DIMS; i++)
+        if (dim[i] > INT32_MAX / (i == DIM_T || i == DIM_C ? 1 : a->g))
+            return lw_fail(LW_ESHAPE,
+                           "drift field: %lld groups of %lld generated, %lld positive and %lld "
+                           "unconditional samples, %lld slots, %lld channels: too many, none may "
+                           "pass %d over all groups",
+                           (long long)a->g, (long long)a->n, (long long)a->np, (long long)a->nu,
+                           (long long)a->t, (long long)a->c, INT32_MAX);
+    *at = (lw_attr_drift){.groups = (int32_t)a->g,
+                          .n = (int32_t)a->n,
+                          .np = (int32_t)a->np,
+                          .nu = (int32_t)a->nu,
+                          .slots = (int32_t)a->t,
+                          .c = (int32_t)a->c,
+                          .n_tau = o->n_tau,
+                          .normalize_over_x = o->normalize_over_x,
+                          .variant = (int32_t)o->variant,
+                          .products = (int32_t)o->products,
+                          .own_scale = o->own_scale};
+    memcpy(at->tau, o->tau, sizeof at->tau);
+    return 0;
 }
 
-static int run_f32(lw_device *dev, const lw_drift_shape *s, const lw_drift_io *io, size_t *bytes)
+/* A graph of one operator, compiled for the device, with the caller's operands. */
+typedef struct field_plan {
+    lw_graph *graph;
+    lw_plan *plan;
+    lw_exec *exec;
+    size_t bytes; /* of operands and results */
+} field_plan;
+
+static void close_plan(field_plan *p)
 {
-    field_job j = {.k = dev->kernels, .s = s, .io = io};
-    size_t workers = (size_t)lw_pool_size(dev->pool), work = lw_drift_work(s);
-    j.scratch_bytes = LW_ROUND_UP(LW_MAX(lw_drift_scratch(s), (size_t)1), 64);
-    j.work = lw_bulk_alloc(work);
-    j.scratch = j.work ? lw_bulk_alloc(workers * j.scratch_bytes) : NULL;
-    if (j.scratch)
-        for (j.phase = 0; j.phase < lw_drift_phases(s); j.phase++)
-            lw_pool_run(dev->pool, lw_drift_tasks(s, j.phase), field_task, &j);
-    int rc = j.scratch ? 0 : LW_ENOMEM;
-    *bytes = work + workers * j.scratch_bytes;
-    lw_bulk_free(&j.work, work);
-    lw_bulk_free(&j.scratch, workers * j.scratch_bytes);
-    return rc;
+    lw_exec_free(&p->exec);
+    lw_plan_free(&p->plan);
+    lw_graph_free(&p->graph);
+}
+
+static lw_val input(field_plan *p, const char *name, lw_type type)
+{
+    p->bytes += lw_type_bytes(type);
+    return lw_input(p->graph, name, type);
+}
+
+static lw_type samples(const lw_attr_drift *at, int32_t each)
+{
+    return lw_type_of(LW_F32, 3, at->groups * each, at->slots, at->c);
+}
+
+static void output(field_plan *p, const char *name, lw_val v)
+{
+    if (lw_val_ok(v))
+        p->bytes += lw_type_bytes(lw_val_type(p->graph, v));
+    lw_graph_output_add(p->graph, name, v, LW_NOVAL);
+}
+
+static int build(field_plan *p, const lw_attr_drift *at, const lw_field_arrays *a)
+{
+    lw_val unc = LW_NOVAL, w = LW_NOVAL;
+    LW_TRY(lw_graph_new(&p->graph));
+    lw_val x = input(p, "x", samples(at, at->n)), pos = input(p, "pos", samples(at, at->np));
+    if (at->nu) {
+        unc = input(p, "unc", samples(at, at->nu));
+        w = input(p, "w_u", lw_type_of(LW_F32, 1, at->groups));
+    }
+    lw_drift_out o = lw_drift_field(p->graph, x, pos, unc, w, at);
+    output(p, "stats", o.stats);
+    if (a->f)
+        output(p, "f", o.field);
+    if (a->dx)
+        output(p, "dx", o.dx);
+    return lw_graph_error(p->graph);
+}
+
+static int bind(field_plan *p, const char *name, const float *data)
+{
+    return lw_exec_bind(p->exec, name, (void *)(uintptr_t)data);
+}
+
+static int open_plan(field_plan *p, lw_device *dev, const lw_attr_drift *at,
+                     const lw_field_arrays *a)
+{
+    LW_TRY(build(p, at, a));
+    LW_TRY(lw_compile(p->graph, dev, &(lw_compile_opts){.opt = 1}, &p->plan));
+    LW_TRY(lw_exec_new(p->plan, LW_SLAB_PARAM, &p->exec));
+    LW_TRY(bind(p, "x", a->x));
+    LW_TRY(bind(p, "pos", a->pos));
+    if (at->nu) {
+        LW_TRY(bind(p, "unc", a->unc));
+        LW_TRY(bind(p, "w_u", a->w_u));
+    }
+    return 0;
+}
+
+/* stats: as kernels/drift/drift.h has them. */
+static int run_plan(field_plan *p, const lw_attr_drift *at, const lw_field_arrays *a, float *stats)
+{
+    size_t bytes = lw_type_bytes(samples(at, at->n));
+    LW_TRY(lw_exec_run(p->exec, &(lw_tick){0}));
+    memcpy(stats, lw_exec_read(p->exec, "stats"),
+           sizeof *stats * (size_t)LW_DRIFT_STATS(at->n_tau));
+    if (a->f)
+        memcpy(a->f, lw_exec_read(p->exec, "f"), bytes);
+    if (a->dx)
+        memcpy(a->dx, lw_exec_read(p->exec, "dx"), bytes);
+    return lw_backend_failed(); /* a device that failed reads as not a number */
 }
 
 /* Mean V^2 from its f32 and lambda: of raw features of 1e15 with weights of 1e6 it leaves f32,
@@ -119,35 +189,34 @@ static double mean_v2(double m, double lambda)
     return isinf(m) && lambda > 1e18 ? lambda * lambda : m;
 }
 
-#define READ_STATS(out, s, stats)                                                                  \
-    do {                                                                                           \
-        (out)->n_tau = (s)->k;                                                                     \
-        (out)->scale = (double)(stats)[0];                                                         \
-        (out)->sigma = (double)(stats)[1];                                                         \
-        (out)->loss = (double)(stats)[2];                                                          \
-        for (int i_ = 0; i_ < (s)->k; i_++) {                                                      \
-            (out)->lambda[i_] = (double)(stats)[3 + i_];                                           \
-            (out)->raw_mean_v2[i_] = mean_v2((double)(stats)[3 + (s)->k + i_], (out)->lambda[i_]); \
-        }                                                                                          \
+#define READ_STATS(out, k, stats)                                                               \
+    do {                                                                                        \
+        (out)->n_tau = (k);                                                                     \
+        (out)->scale = (double)(stats)[0];                                                      \
+        (out)->sigma = (double)(stats)[1];                                                      \
+        (out)->loss = (double)(stats)[2];                                                       \
+        for (int i_ = 0; i_ < (k); i_++) {                                                      \
+            (out)->lambda[i_] = (double)(stats)[3 + i_];                                        \
+            (out)->raw_mean_v2[i_] = mean_v2((double)(stats)[3 + (k) + i_], (out)->lambda[i_]); \
+        }                                                                                       \
     } while (0)
 
 int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_arrays *a,
                      lw_field_stats *out)
 {
-    lw_drift_shape s;
     float stats[LW_DRIFT_STATS(LW_DRIFT_MAX_TAU)];
-    LW_TRY(fill_shape(&s, opts, (const int64_t[6]){a->g, a->n, a->np, a->nu, a->t, a->c}));
-    LW_TRY(run_f32(dev, &s,
-                   &(lw_drift_io){.f = a->f,
-                                  .dx = a->dx,
-                                  .stats = stats,
-                                  .x = a->x,
-                                  .pos = a->pos,
-                                  .unc = a->unc,
-                                  .w_u = a->w_u},
-                   &out->work_bytes));
+    lw_attr_drift at;
+    field_plan p = {0};
+    LW_TRY(fill_record(&at, opts, a));
+    int rc = open_plan(&p, dev, &at, a);
+    if (rc == 0) {
+        out->work_bytes = lw_plan_get_info(p.plan).frame_bytes - p.bytes;
+        rc = run_plan(&p, &at, a, stats);
+    }
+    close_plan(&p);
+    LW_TRY(rc);
     LW_TRY(check_scale(a, (double)stats[0]));
-    READ_STATS(out, &s, stats);
+    READ_STATS(out, at.n_tau, stats);
     return 0;
 }
 
@@ -309,11 +378,30 @@ static int check_weights(const field_files *in)
     return 0;
 }
 
+static int fill_shape(lw_drift_shape *s, const lw_field_opts *o, const int64_t dim[DIMS])
+{
+    LW_TRY(check_opts(o));
+    LW_TRY(check_dims(dim));
+    *s = (lw_drift_shape){.g = dim[DIM_G],
+                          .n = dim[DIM_N],
+                          .np = dim[DIM_NP],
+                          .nu = dim[DIM_NU],
+                          .t = dim[DIM_T],
+                          .c = dim[DIM_C],
+                          .k = o->n_tau,
+                          .rows_only = !o->normalize_over_x,
+                          .variant = o->variant,
+                          .own_scale = o->own_scale};
+    memcpy(s->tau, o->tau, sizeof s->tau);
+    lw_drift_dense(s);
+    return 0;
+}
+
 static int run_f64(const field_files *in, const lw_field_opts *opts, lw_field_stats *out)
 {
     lw_drift_shape s;
     double stats[LW_DRIFT_STATS(LW_DRIFT_MAX_TAU)];
-    LW_TRY(fill_shape(&s, opts, (const int64_t[6]){in->g, in->n, in->np, in->nu, in->t, in->c}));
+    LW_TRY(fill_shape(&s, opts, (const int64_t[DIMS]){in->g, in->n, in->np, in->nu, in->t, in->c}));
     size_t bytes = lw_drift_work_f64(&s);
     void *work = lw_bulk_alloc(bytes);
     if (!work)
@@ -326,7 +414,7 @@ static int run_f64(const field_files *in, const lw_field_opts *opts, lw_field_st
                                         .w_u = in->w.data},
                      &s, work);
     lw_bulk_free(&work, bytes);
-    READ_STATS(out, &s, stats);
+    READ_STATS(out, s.k, stats);
     out->work_bytes = bytes;
     return 0;
 }
@@ -335,10 +423,6 @@ static int run_f32_files(const field_files *in, const lw_field_config *c, lw_fie
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_TRY(lw_session_device(c->threads, &dev));
-    if (lw_str_starts(dev->name, "cuda"))
-        return lw_fail(LW_EDEVICE,
-                       "the drift field of files is computed on the CPU only, not on %s",
-                       dev->name);
     return lw_field_compute(dev, &c->opts,
                             &(lw_field_arrays){.g = in->g,
                                                .n = in->n,
@@ -357,6 +441,11 @@ static int run_f32_files(const field_files *in, const lw_field_config *c, lw_fie
 static int run_files(field_files *in, const lw_field_config *c, lw_field_stats *out)
 {
     bool f64 = c->precision == LW_FIELD_F64;
+    if (f64 && lw_str_starts(lw_backend_chosen(), "cuda"))
+        return lw_fail(LW_EDEVICE,
+                       "the drift field in f64 is plain loops on the CPU, which %s does "
+                       "not run; use --device cpu",
+                       lw_backend_chosen());
     LW_TRY(load_operands(in, c, f64));
     LW_TRY(load_weights(in, c, f64));
     LW_TRY(check_weights(in));

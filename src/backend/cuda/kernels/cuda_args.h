@@ -254,7 +254,7 @@ enum { LW_CUDA_TAUS = 8 };
  * rows [K][GT][N], columns [K][GT][M], V [K][GT][N][C], parts [GT N] doubles per sum, stats. */
 typedef struct lw_cuda_drift {
     const float *x, *pos, *unc, *w_u;
-    float *dx, *loss, *report;
+    float *f, *dx, *loss, *report;
     float *d, *row, *column, *v;
     double *part, *total;
     double tau[LW_CUDA_TAUS];

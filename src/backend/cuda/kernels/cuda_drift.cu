@@ -36,6 +36,8 @@ LW_ON_DEVICE drift_rule drift_rule_of(const lw_cuda_drift *a)
     }
     if (a->rows_only)
         r.floor = r.inside = 0.0;
+    if (isnan(scale)) /* then all results are */
+        r.v_unit = scale;
     return r;
 }
 
@@ -68,8 +70,8 @@ LW_ON_DEVICE double drift_logit(const lw_cuda_drift *a, const drift_rule *r, int
     return -d / (r->unit * a->tau[k] * r->factor);
 }
 
-/* Distances: a block for 32 samples x 32 targets of a group, 16 channels at a time. x counts tiles,
- * y groups. */
+/* Distances, not a number where vectors are not or lie out of the reach of kernels/drift/drift.h: a
+ * block for 32 samples x 32 targets of a group, 16 channels at a time. x counts tiles, y groups. */
 LW_KERNEL(drift_distances, lw_cuda_drift, 256)
 {
     LW_SHARED float left[16][33], right[16][33];
@@ -100,8 +102,9 @@ LW_KERNEL(drift_distances, lw_cuda_drift, 256)
         LW_UNROLL
         for (int q = 0; q < 2; q++) {
             int32_t i = i0 + ty + 16 * p, j = j0 + tx + 16 * q;
+            float far = sum[p][q] > 1e34f ? NAN : sum[p][q];
             if (i < a.n && j < m)
-                a.d[(b * a.n + i) * m + j] = sqrtf(fmaxf(sum[p][q], 1e-8f));
+                a.d[(b * a.n + i) * m + j] = sqrtf(far < 1e-8f ? 1e-8f : far);
         }
 }
 
@@ -299,6 +302,10 @@ LW_KERNEL(drift_output, lw_cuda_drift, 256)
         double f = 0.0;
         for (int k = 0; k < a.k; k++)
             f += (double)a.v[k * all + e] / a.total[1 + k];
-        a.dx[((b / a.t * a.n + i) * a.t + b % a.t) * a.c + c] = (float)(down * f);
+        int64_t at = ((b / a.t * a.n + i) * a.t + b % a.t) * a.c + c;
+        if (a.dx)
+            a.dx[at] = (float)(down * f);
+        if (a.f)
+            a.f[at] = (float)f;
     }
 }
