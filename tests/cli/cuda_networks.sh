@@ -8,6 +8,7 @@ export LW_CACHE
 data='--data synth:16 --limit 16 --no-progress'
 "$make_model" autoencoder vae >/dev/null
 "$make_model" encoder enc >/dev/null
+"$make_model" dinov2 vit >/dev/null
 expect 0 train drift $data --generator dit --hidden-dim 32 --depth 1 --num-heads 2 --patch-size 8 --register-tokens 3 \
     --groups 1 --negatives-per-group 2 --positives-per-group 2 --steps 1 --output-dir dit
 expect 0 train ddpm $data --latents sd-vae:vae --base-channels 8 --channel-mult 1,2 --attn-resolutions 4 --norm-groups 4 \
@@ -49,6 +50,7 @@ for d in cpu cuda; do
     expect 0 run enc --input x.npy --output $d.run.npy $on
     expect 0 prove eval land --policy run --n-corruptions all --save-scores $d.csv $on
     expect 0 encode enc $data --num-images 2 --output $d.enc.npy $on
+    expect 0 encode vit $data --num-images 2 --precision bf16 --output $d.vit.npy $on
     expect 0 fid synth:16 synth:16 --split-a held-out --split-b train --num-images 4 --encoder enc $on
     expect 0 stream --input test:64x32@25 --num-frames 2 --every-frame --model vae --output $d.vae.y4m $on
     expect 0 stream --input test:64x32@25 --num-frames 2 --every-frame --model latents --latents sd-vae:vae --size 32x16 \
@@ -58,6 +60,7 @@ near cpu.dit.npy cuda.dit.npy 1e-4
 near cpu.latents.npy cuda.latents.npy 1e-3
 near cpu.run.npy cuda.run.npy 1e-4
 near cpu.enc.npy cuda.enc.npy 1e-4
+near cpu.vit.npy cuda.vit.npy 2e-2
 paste -d, cpu.csv cuda.csv | awk -F, 'NR > 1 {d = $7 - $16; if (d < 0) d = -d; if (!(d <= 1e-5)) bad++; n++}
     END {exit !(n > 0 && bad == 0)}' || fails 'a policy ranks otherwise'
 levels cpu.vae.y4m cuda.vae.y4m

@@ -291,6 +291,14 @@ static lw_val b_norm_conv_u8(op_ctx *c)
                                   op_f32(c, false, -1, 1, DIMS(2, 7, 5, 19)), q},
                        5, &a, sizeof a);
 }
+/* As a product of bf16 reads it. */
+static lw_val b_ew_bf16(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -3, 3, DIMS(5, 67)), y = lw_silu(G, x);
+    lw_attr_ew a = *(const lw_attr_ew *)lw_val_node(G, y)->attr;
+    a.type.dtype = LW_BF16;
+    return lw_cast(G, lw_graph_op(G, LW_OP_EW, &x, 1, &a, sizeof a), LW_F32, LW_NOVAL);
+}
 static lw_val b_norm_bf16(op_ctx *c)
 {
     const lw_attr_norm n = {.groups = 4, .eps = 1e-5f, .act = LW_ACT_SILU, .store = LW_BF16};
@@ -453,6 +461,11 @@ static lw_val b_subsample(op_ctx *c)
 static lw_val b_patches(op_ctx *c)
 {
     return lw_sqr(G, lw_patches(G, X(-1, 1, 2, 4, 6, 3), 2));
+}
+static lw_val b_patches_bf16(op_ctx *c)
+{
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 4, 6, 3)));
+    return lw_cast(G, lw_patches(G, x, 2), LW_F32, LW_NOVAL);
 }
 static lw_val b_upsample(op_ctx *c)
 {
@@ -698,7 +711,8 @@ static const op_case cases[] = {
     CASE("conv3_pads_u8", b_conv3_pads_u8, 2e-5, 0),
     CASE("linear_u8", b_linear_u8, 1e-5, 0),
     CASE("norm_conv_u8", b_norm_conv_u8, 5e-2, 0), /* a rounding of the norm moves a byte by one */
-    CASE("norm_bf16", b_norm_bf16, 8e-3, 0),       /* or a bf16 by its last bit */
+    CASE("ew_bf16", b_ew_bf16, 8e-3, 0),
+    CASE("norm_bf16", b_norm_bf16, 8e-3, 0), /* or a bf16 by its last bit */
     CASE("upconv", b_upconv, 2e-5, 3e-3),
     CASE("upconv_weight", b_upconv_weight, 1e-5, 3e-3),
     CASE("norm", b_norm, 2e-5, 5e-3),
@@ -728,6 +742,7 @@ static const op_case cases[] = {
     CASE("pad", b_pad, 1e-5, 5e-3),
     CASE("subsample", b_subsample, 1e-5, 5e-3),
     CASE("patches", b_patches, 1e-5, 5e-3),
+    CASE("patches_bf16", b_patches_bf16, 0, 0),
     CASE("upsample", b_upsample, 1e-5, 5e-3),
     CASE("avg_pool", b_avg_pool, 1e-5, 5e-3),
     CASE("avg_pool inside", b_mean_inside, 1e-5, 5e-3),

@@ -26,8 +26,13 @@ static void ew_task(const lw_task *t)
 int lw_cuda_lower_ew(cuda_lower *c)
 {
     const lw_attr_ew *at = c->n->attr;
+    const bool store = cuda_out(c, 0).dtype == LW_BF16;
     int64_t b;
-    LW_TRY(lw_cuda_f32(c, -1));
+    for (int i = 0; store && i < c->n->n_in; i++)
+        if (cuda_in(c, i).dtype != LW_F32)
+            return lw_cuda_lacks(c, " of other numbers than f32 to bf16");
+    if (!store)
+        LW_TRY(lw_cuda_f32(c, -1));
     ew_step *s = lw_cuda_arg(c, sizeof *s, ew_task);
     if (!s)
         return LW_ENOMEM;
@@ -35,6 +40,7 @@ int lw_cuda_lower_ew(cuda_lower *c)
     s->a.n = b * s->a.s * s->a.c;
     s->a.n_in = c->n->n_in;
     s->a.n_step = at->n_step;
+    s->a.store = store;
     memcpy(s->a.mode, at->mode, (size_t)c->n->n_in);
     memcpy(s->a.step, at->step, sizeof s->a.step);
     return 0;

@@ -167,15 +167,19 @@ static void patches_task(const lw_task *t)
 int lw_cuda_lower_patches(cuda_lower *c)
 {
     const lw_attr_factor *at = c->n->attr;
-    lw_type t = at->h ? cuda_out(c, 0) : cuda_in(c, 0); /* the picture */
-    LW_TRY(lw_cuda_f32(c, -1));
+    lw_type t = at->h ? cuda_out(c, 0) : cuda_in(c, 0);                      /* the picture */
+    const int32_t run = at->k * t.dim[3], each = t.dtype == LW_BF16 ? 2 : 1; /* numbers in a word */
+    if (each == 1)
+        LW_TRY(lw_cuda_f32(c, -1));
+    if (run % each)
+        return lw_cuda_lacks(c, " of bf16 in odd rows");
     patches_step *s = lw_cuda_arg(c, sizeof *s, patches_task);
     if (!s)
         return LW_ENOMEM;
-    s->a = (lw_cuda_patches){.n = lw_type_count(t),
+    s->a = (lw_cuda_patches){.n = lw_type_count(t) / each,
                              .k = at->k,
                              .wide = t.dim[2] / at->k,
-                             .run = at->k * t.dim[3],
+                             .run = run / each,
                              .back = at->h != 0};
     return 0;
 }

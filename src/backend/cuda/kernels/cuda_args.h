@@ -100,10 +100,11 @@ typedef struct lw_cuda_ew_step {
     float imm;
 } lw_cuda_ew_step;
 typedef struct lw_cuda_ew {
-    float *y;
+    void *y; /* f32, or bf16 with store */
     const float *in[LW_CUDA_EW_IN];
     int64_t n, s, c;
     int32_t n_in, n_step;
+    int32_t store, hole;
     uint8_t mode[16];
     lw_cuda_ew_step step[LW_CUDA_EW_STEPS];
 } lw_cuda_ew;

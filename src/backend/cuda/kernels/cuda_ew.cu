@@ -59,7 +59,11 @@ LW_KERNEL(ew, lw_cuda_ew, LW_CUDA_EW_THREADS)
                 ew_value(s.op, (double)room[s.a][LW_TID], (double)room[s.b][LW_TID],
                          (double)room[s.c][LW_TID], (double)s.imm);
         }
-        a.y[e] = room[a.n_in + a.n_step - 1][LW_TID];
+        float y = room[a.n_in + a.n_step - 1][LW_TID];
+        if (a.store)
+            ((uint16_t *)a.y)[e] = lw_bf16_bits(y);
+        else
+            ((float *)a.y)[e] = y;
     }
 }
 
