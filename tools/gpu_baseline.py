@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch takes on an NVIDIA GPU for what gpu_check.sh times: milliseconds by the driver's events.
 
-gpu_baseline.py [--output FILE] [--seconds S] [PART..]: parts are ceilings, unet, compiled, field; compiled takes minutes. FILE
-is written anew behind each figure, with date, driver and versions, so that a run that is cut off keeps what it has. Exit 6:
+gpu_baseline.py [--output FILE] [--seconds S] [PART..]: parts are ceilings, unet, sampling, field, vit, compiled; compiled takes minutes.
+FILE is written anew behind each figure, with date, driver and versions, so that a run that is cut off keeps what it has. Exit 6:
 no PyTorch, or none that sees a GPU.
 """
 import argparse
@@ -24,7 +24,7 @@ except ImportError:
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "golden"))
 import spec_unet  # noqa: E402
 
-PARTS = ("ceilings", "unet", "compiled", "field")
+PARTS = ("ceilings", "unet", "sampling", "field", "vit", "compiled")
 BATCHES = (1, 8, 128)
 TEMPERATURES = (0.02, 0.05, 0.2)
 
@@ -48,6 +48,12 @@ class Results:
     def measure(self, name, call):
         if not self.late():
             self.put(name, times_of(call))
+
+    def measure_both(self, name, call):
+        """As it is, and as one recorded graph."""
+        self.measure(name + " eager", call)
+        if not self.late():
+            self.measure(name + " graph", graph_of(call))
 
 
 def times_of(call, warm=5, samples=50, seconds=3.0):
@@ -122,10 +128,66 @@ def part_unet(r):
     for dtype in (torch.float32, torch.bfloat16):
         for batch in BATCHES:
             net, x, t = unet(batch, dtype, "cuda")
-            name = "unet %s batch %d" % (str(dtype)[6:], batch)
-            r.measure(name + " eager", lambda: net(x, t))  # noqa: B023
-            if not r.late():
-                r.measure(name + " graph", graph_of(lambda: net(x, t)))  # noqa: B023
+            r.measure_both("unet %s batch %d" % (str(dtype)[6:], batch), lambda: net(x, t))  # noqa: B023
+
+
+def part_sampling(r):
+    """DDIM of 50 steps, one picture: each step an evaluation and a move, all of them one graph."""
+    bar = torch.cumprod(1 - torch.linspace(1e-4, 0.02, 1000, dtype=torch.float64), 0)[torch.arange(980, -1, -20)]
+    moves = [(a.sqrt().item(), (1 - a).sqrt().item(), b.sqrt().item(), (1 - b).sqrt().item())
+             for a, b in zip(bar, torch.cat([bar[1:], torch.ones(1, dtype=torch.float64)]), strict=True)]
+    for dtype in (torch.float32, torch.bfloat16):
+        net, noise, t = unet(1, dtype, "cuda")
+
+        def sample(net=net, noise=noise, t=t):
+            x = noise
+            for keep, add, keep_next, add_next in moves:
+                eps = net(x, t)
+                x = ((x - add * eps) / keep).clamp(-1, 1) * keep_next + add_next * eps
+            return x
+        r.measure_both("ddim50 %s batch 1" % str(dtype)[6:], sample)
+
+
+class Block(torch.nn.Module):
+    def __init__(self, c, heads):
+        super().__init__()
+        self.heads, lin, norm = heads, torch.nn.Linear, torch.nn.LayerNorm
+        self.norm1, self.qkv, self.out = norm(c, 1e-6), lin(c, 3 * c), lin(c, c)
+        self.norm2, self.fc1, self.fc2 = norm(c, 1e-6), lin(c, 4 * c), lin(4 * c, c)
+        self.scale1, self.scale2 = (torch.nn.Parameter(torch.ones(c)) for _ in range(2))
+
+    def forward(self, x):
+        b, n, c = x.shape
+        q, k, v = self.qkv(self.norm1(x)).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        o = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c)
+        x = x + self.scale1 * self.out(o)
+        return x + self.scale2 * self.fc2(F.gelu(self.fc1(self.norm2(x))))
+
+
+class ViT(torch.nn.Module):
+    """DINOv2 B/14 for 224 x 224."""
+
+    def __init__(self, c=768, depth=12, heads=12):
+        super().__init__()
+        self.patches = torch.nn.Conv2d(3, c, 14, 14)
+        self.token = torch.nn.Parameter(torch.zeros(1, 1, c))
+        self.places = torch.nn.Parameter(torch.randn(1, 257, c) * 0.02)
+        self.blocks = torch.nn.Sequential(*(Block(c, heads) for _ in range(depth)))
+        self.norm = torch.nn.LayerNorm(c, 1e-6)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        return self.norm(self.blocks(torch.cat([self.token.expand(len(x), -1, -1), x], 1) + self.places))
+
+
+def vit(dtype):
+    return ViT().eval().requires_grad_(False).to("cuda", dtype), torch.randn(128, 3, 224, 224, device="cuda", dtype=dtype)
+
+
+def part_vit(r):
+    for dtype in (torch.float32, torch.bfloat16):
+        net, x = vit(dtype)
+        r.measure_both("vit b14 %s batch 128" % str(dtype)[6:], lambda: net(x))  # noqa: B023
 
 
 def part_compiled(r):
@@ -134,6 +196,10 @@ def part_compiled(r):
             net, x, t = unet(batch, torch.bfloat16, "cuda")
             call = torch.compile(net, mode="max-autotune", fullgraph=True)
             r.measure("unet bfloat16 batch %d compiled" % batch, lambda: call(x, t))  # noqa: B023
+    if not r.late():
+        net, x = vit(torch.bfloat16)
+        call = torch.compile(net, mode="max-autotune", fullgraph=True)
+        r.measure("vit b14 bfloat16 batch 128 compiled", lambda: call(x))
 
 
 def drift(x, pos, unc, weight):
@@ -154,8 +220,10 @@ def drift(x, pos, unc, weight):
 def part_field(r):
     x, pos, unc = (torch.randn(n, 16, 192, device="cuda") for n in (64, 128, 32))
     weight = torch.cat([torch.zeros(64), torch.full((32,), math.log(2.0))]).cuda()
-    r.measure("field 16 slots eager", lambda: drift(x, pos, unc, weight))
-    r.measure("field 16 slots graph", graph_of(lambda: drift(x, pos, unc, weight)))
+    r.measure_both("field 16 slots", lambda: drift(x, pos, unc, weight))
+    x2, pos2, none = (torch.randn(n, 1, 768, device="cuda") for n in (4096, 4096, 0))
+    even = torch.zeros(4096, device="cuda")
+    r.measure_both("field 4096", lambda: drift(x2, pos2, none, even))
 
 
 @torch.inference_mode()

@@ -3,8 +3,8 @@
 # shellcheck disable=SC2317
 # gpu_check.sh [--short] [BUILD] [OUT]: on a machine with an NVIDIA GPU, shows that the GPU computes what the CPU computes,
 # and times it, in less than eight minutes. Each stage has its own limit and leaves a line of OUT/stages.jsonl ({"stage",
-# "status", "seconds"}) and a log, so that a run that is cut off keeps what it has; OUT/results.json holds all of them.
-# --short: the smallest network instead of the timed ones, for the emulating driver. Exit 1 when a stage failed, 6 without
+# "status", "seconds"}) and a log, so that a run that is cut off keeps what it has; OUT/results.json holds all of them, and
+# the times as rows beside their floors. --short: the smallest networks instead of the timed ones, for the emulating driver. Exit 1 when a stage failed, 6 without
 # a usable GPU. OUT is new. What PyTorch takes beside it: tools/gpu_baseline.py.
 set -u
 short=no
@@ -19,12 +19,13 @@ program=$build/leeway
 mkdir "$out" || exit 4
 out=$(cd "$out" && pwd)
 status=0
-end=$((SECONDS + 470))
+end=$((SECONDS + 470)) slower=1
+[ "$short" = yes ] && end=$((SECONDS + 850)) slower=4 # machines without a GPU have other work, too
 export LW_CACHE=$out/cache
 
 # stage NAME LIMIT_S COMMAND...
 stage() {
-    local name=$1 limit=$2 left=$((end - SECONDS)) began rc
+    local name=$1 limit=$(($2 * slower)) left=$((end - SECONDS)) began rc
     shift 2
     [ "$limit" -le "$left" ] || limit=$left
     [ "$limit" -ge 2 ] || limit=2
@@ -90,14 +91,69 @@ commands() {
     refuses 'not computed on GPUs' train ddpm --data synth:16 --limit 64 --steps 1 --output-dir "$out/no"
 }
 
-# The U-Net of 38 M parameters by the driver's events: ms p50, p95, p99; where a step's time goes
-time_networks() {
+# What one H200 needs at least by its memory and tensor cores, what the first kernels shall take and what they shall take in
+# the end, ms: of rows of whichever precision.
+floors='^unet[.].*_b1$ 0.023 0.45 0.15
+^unet[.].*_b8$ 0.13 0.6 0.25
+^unet[.].*_b128$ 2.07 5 2.8
+^sampling[.]ddim50.*_b1$ 1.2 23 7.5
+^field[.]field_slots16_64x128x32x192$ 0.004 0.05 0.010
+^field[.]field_1x4096x4096x768$ 0.6 2.4 0.9
+^vit[.]b14_.*_b128$ 7.7 20 10.5'
+
+# bench NAME SUITE ARGUMENTS..: times by the driver's events into OUT/NAME.json; a line of OUT/rows.txt for each case: its
+# name, method, ms p50, p95, p99
+bench() {
+    local name=$1 suite=$2
+    shift 2
+    "$program" bench "$suite" --device cuda --no-reference --seconds 1.5 --save "$out/$name.json" --csv "$out/$name.csv" \
+        "$@" || return
+    awk -F, 'NR > 1 {print $10 "." $11, $1, $4, $5, $6}' "$out/$name.csv" >>"$out/rows.txt"
+}
+
+# The U-Net of 38 M parameters, recorded and launched step by step; the smallest kernel instead
+time_unet() {
+    local b
+    if [ "$short" = yes ]; then
+        bench bench_short kernels --filter linear_77x131x203 --warm-up 1 --samples 3
+        return
+    fi
+    for b in 1 8 128; do
+        bench "bench_unet_b$b" unet --batch-size "$b" || return
+    done
+}
+
+time_sampling() {
+    bench bench_sampling sampling --batch-size 1 --samples 20 &&
+        bench bench_sampling_bf16 sampling --batch-size 1 --samples 20 --precision bf16
+}
+
+time_field() {
+    bench bench_field_slots field --filter field_slots16_64x128x32x192 &&
+        bench bench_field_large field --filter field_1x4096x4096x768
+}
+
+# An encoder with random weights: profile's median of the whole network
+time_vit() {
+    local kind=dinov2_b14 name=b14 side=224 b=128 runs=10 precision
+    [ "$short" = yes ] && kind=dinov2 name=short side=32 b=2 runs=1
+    "$build/make_model" "$kind" "$out/vit" || return
+    for precision in f32 bf16; do
+        "$program" profile "$out/vit" --device cuda --no-compare-precisions --precision "$precision" --batch-size "$b" \
+            --image-size "$side" --runs "$runs" --json >"$out/profile_vit_$precision.json" || return
+        tr -d '\n' <"$out/profile_vit_$precision.json" | sed 's/.*"precisions": *\[[^]]*"ms": *\([0-9.e-]*\).*/\1/' |
+            awk -v name="vit.${name}_${precision}_b$b $precision" '$1 > 0 {print name, $1; n++} END {exit n != 1}' \
+                >>"$out/rows.txt" || return
+    done
+    rm -r "$out/vit"
+}
+
+# Where a step's time goes
+profiles() {
     if [ "$short" = yes ]; then
         "$program" profile "$out/run" --device cuda --runs 3 --json >"$out/profile.json"
         return
     fi
-    "$program" bench unet --device cuda --batch-size 1,8,128 --samples 100 --seconds 3 --no-reference \
-        --save "$out/bench.json" --csv "$out/bench.csv" || return
     "$program" profile unet --device cuda --no-compare-precisions --runs 20 --json >"$out/profile.json" || return
     "$program" profile unet --device cuda --no-compare-precisions --precision bf16 --runs 20 --json \
         >"$out/profile_bf16.json" || return
@@ -105,15 +161,34 @@ time_networks() {
         >"$out/profile_bf16_b128.json"
 }
 
+# Lines of rows.txt beside their floors, as JSON; what was not timed has no p50.
+json_rows() {
+    awk -v floors="$floors" '
+        function number(key, text) {return (text + 0 > 0) ? sprintf(", \"%s\": %s", key, text) : ""}
+        BEGIN {n = split(floors, line, "\n")}
+        {
+            printf "%s{\"row\": \"%s\", \"method\": \"%s\"%s%s%s", (NR > 1 ? ",\n " : ""), $1, $2, number("p50_ms", $3),
+                number("p95_ms", $4), number("p99_ms", $5)
+            for (i = 1; i <= n; i++) {
+                split(line[i], f, " ")
+                if ($1 ~ f[1])
+                    printf "%s%s%s", number("floor_ms", f[2]), number("first_ms", f[3]), number("aim_ms", f[4])
+            }
+            printf "}"
+        }' "$out/rows.txt"
+}
+
 # The figures of OUT in one file, and what happened on the way; no other program is needed for it.
 write_results() {
-    local name
+    local file name
     {
         printf '{"date": "%s", "short": "%s",\n"stages": [' "$(date -u +%FT%TZ)" "$short"
         paste -sd, "$out/stages.jsonl"
         printf ']'
-        for name in info bench profile profile_bf16 profile_bf16_b128; do
-            [ -s "$out/$name.json" ] && printf ',\n"%s": %s' "$name" "$(cat "$out/$name.json")"
+        [ -s "$out/rows.txt" ] && printf ',\n"rows": [%s]' "$(json_rows)"
+        for file in "$out"/info.json "$out"/bench_*.json "$out"/profile*.json; do
+            name=${file##*/}
+            [ -s "$file" ] && printf ',\n"%s": %s' "${name%.json}" "$(cat "$file")"
         done
         printf '}\n'
     } >"$out/results.json"
@@ -123,12 +198,20 @@ nvidia-smi -q >"$out/nvidia-smi.log" 2>&1
 "$program" info --json | tee "$out/info.json"
 grep -q '"cuda"' "$out/info.json" && ! grep -q '"devices": \["cpu"\]' "$out/info.json" || exit 6
 trap write_results EXIT
-export -f compare refuses make_networks commands time_networks near
+export -f compare refuses make_networks commands near bench time_unet time_sampling time_field time_vit profiles
 export program build out short
-stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=90 "$build/test_ops" || exit 1
+stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=92 "$build/test_ops" || exit 1
 [ "$short" = yes ] || stage networks 60 env LW_GOLDEN_DEVICE=cuda "$build/test_golden_networks"
 stage make_networks 60 bash -c make_networks
 stage commands 60 bash -c commands
+stage time_unet 70 bash -c time_unet
+if [ "$short" = no ]; then
+    stage time_sampling 40 bash -c time_sampling
+    stage time_field 40 bash -c time_field
+fi
+stage time_vit 70 bash -c time_vit
+stage profiles 40 bash -c profiles
+# last: slow, and what is left of the time is theirs
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck; do
         for precision in f32 bf16; do
@@ -139,5 +222,4 @@ if command -v compute-sanitizer >/dev/null; then
 else
     echo '{"stage": "compute-sanitizer", "status": "not installed"}' | tee -a "$out/stages.jsonl"
 fi
-stage time 150 bash -c time_networks
 exit $status

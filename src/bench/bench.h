@@ -41,7 +41,7 @@ typedef struct lw_bench_config {
     int32_t window;      /* of stream: lw_network.window */
     int32_t scale[16],
         n_scale;       /* of stream: widths, of each of its networks; none: as model says */
-    int32_t precision; /* of stream, and of latents: lw_num of the products */
+    int32_t precision; /* of stream, of sampling, and of latents: lw_num of the products */
 } lw_bench_config;
 
 /* What one kind of op took in a run. */

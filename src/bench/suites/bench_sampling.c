@@ -37,10 +37,12 @@ static sampling_way way_of(const sampling *s, bool ddim)
                                .kind = ddim ? LW_SAMPLER_DDIM : LW_SAMPLER_ONE_STEP,
                                .steps = ddim ? DDIM_STEPS : 1,
                                .batch = s->batch,
+                               .precision = s->r->config->precision,
                                .seed = 1,
                                .weights = LW_SLAB_PARAM}};
-    snprintf(w.name, sizeof w.name, "%s%s_b%d", s->r->config->large ? "large_" : "",
-             ddim ? "ddim50" : "one_step", (int)s->batch);
+    snprintf(w.name, sizeof w.name, "%s%s%s_b%d", s->r->config->large ? "large_" : "",
+             ddim ? "ddim50" : "one_step", w.opts.precision == LW_NUM_BF16 ? "_bf16" : "",
+             (int)s->batch);
     return w;
 }
 
@@ -63,19 +65,21 @@ static int prepare(sampling *s)
     return 0;
 }
 
-/* The same pictures by other kernels: largest difference over the largest value. */
+/* The same pictures in f32 by other kernels: largest difference over the largest value. */
 static int error_of(sampling *s, sampling_way *w, lw_bench_case *c)
 {
     lw_bench_reference f = {0};
     LW_CLEANUP(lw_sampler_free) lw_sampler *other = NULL;
     LW_CLEANUP(lw_free) float *want = lw_calloc(s->pixels, sizeof *want);
+    lw_sampler_opts f32 = w->opts;
     lw_device *dev;
     if (!s->r->config->reference)
         return 0;
+    f32.precision = LW_NUM_F32;
     if (!want)
         return LW_ENOMEM;
     LW_TRY(lw_bench_reference_device(s->r, c->flops, &f, &dev));
-    int rc = lw_sampler_new(dev, &s->network, &w->opts, &other);
+    int rc = lw_sampler_new(dev, &s->network, &f32, &other);
     if (rc == 0)
         rc = lw_sampler_run(other, 0, s->batch, NULL, NULL, want);
     lw_sampler_free(&other);
@@ -99,7 +103,7 @@ static int open_way(sampling *s, sampling_way *w)
     LW_TRY(lw_sampler_new(s->r->dev, &s->network, &w->opts, &w->sampler));
     lw_plan_info net = lw_sampler_network(w->sampler);
     w->at = s->r->out->n;
-    LW_TRY(lw_bench_new_case(s->r, w->name, "f32", s->batch, &c));
+    LW_TRY(lw_bench_new_case(s->r, w->name, lw_num_name((lw_num)w->opts.precision), s->batch, &c));
     c->evaluations = lw_sampler_evaluations(w->sampler);
     c->flops = net.flops * c->evaluations;
     c->bytes = net.bytes * c->evaluations;
@@ -144,7 +148,7 @@ static void conclude(sampling *s)
         lw_bench_case *c = &all[s->way[i].at];
         c->cpu_ms = 1e3 * s->way[i].cpu / c->n;
         c->outside_ms = 1e3 * s->way[i].outer / c->n;
-        lw_bench_set_share(s->r, LW_NUM_F32, c);
+        lw_bench_set_share(s->r, (lw_num)s->way[i].opts.precision, c);
         if (i > 0 && s->way[0].wanted) {
             const lw_bench_case *one = &all[s->way[0].at];
             c->base_ms = lw_summarize(one->ms, one->n).p50;
@@ -186,6 +190,8 @@ int lw_bench_suite_sampling(lw_bench_run *r)
     const lw_bench_config *c = r->config;
     sampling s = {.r = r, .net = lw_workload_unet_config(c->large)};
     int rc = 0;
+    if (c->precision == LW_NUM_S8) /* its ranges are a model folder's */
+        return 0;
     for (int32_t i = 0; rc == 0 && i < LW_MAX(c->n_batch, 1); i++)
         rc = measure_batch(&s, c->n_batch > 0 ? c->batch[i] : 1);
     lw_store_free(&s.store);

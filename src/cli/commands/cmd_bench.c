@@ -66,7 +66,8 @@ static const lw_option options[] = {
      .help = "of stream: gpu-stress and gpu-intensive-lsd at these widths, instead of --model"},
     {LW_OPT(bench_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
      .fallback = "f32", .group = "Cases",
-     .help = "of stream, and of resolution with --latents: operands of products"},
+     .help = "of stream, of sampling (not int8), and of resolution with --latents: operands of "
+             "products"},
     {LW_OPT(bench_cli, ladder), .name = "ladder", .group = "Ladder of mc",
      .help =
          "instead of cases: a loop over noisy passes step by step, from decoding pictures in each "
