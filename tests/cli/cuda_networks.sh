@@ -50,7 +50,7 @@ for d in cpu cuda; do
     expect 0 run enc --input x.npy --output $d.run.npy $on
     expect 0 prove eval land --policy run --n-corruptions all --save-scores $d.csv $on
     expect 0 encode enc $data --num-images 2 --output $d.enc.npy $on
-    expect 0 encode vit $data --num-images 2 --precision bf16 --output $d.vit.npy $on
+    expect 0 run vit --input x.npy --precision bf16 --output $d.vit.npy $on
     expect 0 fid synth:16 synth:16 --split-a held-out --split-b train --num-images 4 --encoder enc $on
     expect 0 stream --input test:64x32@25 --num-frames 2 --every-frame --model vae --output $d.vae.y4m $on
     expect 0 stream --input test:64x32@25 --num-frames 2 --every-frame --model latents --latents sd-vae:vae --size 32x16 \
