@@ -200,7 +200,7 @@ grep -q '"cuda"' "$out/info.json" && ! grep -q '"devices": \["cpu"\]' "$out/info
 trap write_results EXIT
 export -f compare refuses make_networks commands near bench time_unet time_sampling time_field time_vit profiles
 export program build out short
-stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=92 "$build/test_ops" || exit 1
+stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 "$build/test_ops" || exit 1
 [ "$short" = yes ] || stage networks 60 env LW_GOLDEN_DEVICE=cuda "$build/test_golden_networks"
 stage make_networks 60 bash -c make_networks
 stage commands 60 bash -c commands

@@ -187,7 +187,7 @@ static lw_val b_conv3_wide_bf16(op_ctx *c)
     return lw_conv2d_op(G, x, op_f32(c, false, -.4f, .4f, DIMS(65, 3, 3, 24)),
                         op_f32(c, false, -1, 1, DIMS(65)), 1, 1);
 }
-static lw_val b_conv3_dx_bf16(op_ctx *c)
+static lw_val conv3_dx(op_ctx *c, lw_val dy, lw_val w)
 {
     const lw_attr_conv a = {.kh = 3,
                             .kw = 3,
@@ -200,9 +200,42 @@ static lw_val b_conv3_dx_bf16(op_ctx *c)
                             .w = 8,
                             .c = 10,
                             .o = 24};
-    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 5, 4, 24)));
-    lw_val w = op_f32(c, false, -1, 1, DIMS(24, 3, 3, 10));
     return lw_graph_op(G, LW_OP_CONV2D_DX, (lw_val[]){dy, w}, 2, &a, sizeof a);
+}
+static lw_val b_conv3_dx_bf16(op_ctx *c)
+{
+    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 5, 4, 24)));
+    return conv3_dx(c, dy, op_f32(c, false, -1, 1, DIMS(24, 3, 3, 10)));
+}
+/* The same of weights known before a run, which a device may lay out for itself. */
+static lw_val fixed(op_ctx *c, lw_type t)
+{
+    float *v = lw_arena_alloc(lw_graph_arena(G), lw_type_bytes(t));
+    for (int64_t i = 0; v && i < lw_type_count(t); i++)
+        v[i] = (float)lw_rng_uniform(lw_rng_key_of(23, 0), 0, 0, (uint64_t)i) - 0.5f;
+    return v ? lw_const(G, t, v) : LW_NOVAL;
+}
+static lw_val b_linear_fixed_bf16(op_ctx *c)
+{
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(67, 70)));
+    return lw_linear_op(G, x, fixed(c, lw_type_of(LW_F32, 2, 66, 70)),
+                        op_f32(c, false, -1, 1, DIMS(66)));
+}
+static lw_val b_matmul_fixed_bf16(op_ctx *c)
+{
+    return lw_matmul(G, bf16(c, op_f32(c, false, -1, 1, DIMS(65, 40))),
+                     fixed(c, lw_type_of(LW_F32, 2, 40, 35)), false, false);
+}
+static lw_val b_conv3_fixed_bf16(op_ctx *c)
+{
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 9, 8, 24)));
+    return lw_conv2d_op(G, x, fixed(c, lw_type_of(LW_F32, 4, 65, 3, 3, 24)),
+                        op_f32(c, false, -1, 1, DIMS(65)), 1, 1);
+}
+static lw_val b_conv3_dx_fixed_bf16(op_ctx *c)
+{
+    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 5, 4, 24)));
+    return conv3_dx(c, dy, fixed(c, lw_type_of(LW_F32, 4, 24, 3, 3, 10)));
 }
 static lw_val b_matmul_tn_bf16(op_ctx *c)
 {
@@ -704,6 +737,10 @@ static const op_case cases[] = {
     CASE("matmul_nn_bf16", b_matmul_nn_bf16, 2e-5, 0),
     CASE("conv3_wide_bf16", b_conv3_wide_bf16, 5e-5, 0),
     CASE("conv3_dx_bf16", b_conv3_dx_bf16, 5e-5, 0),
+    CASE("linear_fixed_bf16", b_linear_fixed_bf16, 2e-5, 0),
+    CASE("matmul_fixed_bf16", b_matmul_fixed_bf16, 2e-5, 0),
+    CASE("conv3_fixed_bf16", b_conv3_fixed_bf16, 5e-5, 0),
+    CASE("conv3_dx_fixed_bf16", b_conv3_dx_fixed_bf16, 5e-5, 0),
     CASE("matmul_tn_bf16", b_matmul_tn_bf16, 2e-5, 0),
     CASE("conv3_bf16", b_conv3_bf16, 5e-5, 0),
     CASE("conv3_grads_bf16", b_conv3_grads_bf16, 2e-4, 0),

@@ -49,11 +49,19 @@ static int check_types(const cuda_lower *c, int ids, bool *narrow)
     return 0;
 }
 
+/* Halves of a packed column, which are copied eight at a time. */
+static int32_t pitch_of(int32_t k)
+{
+    return LW_ROUND_UP(k, 8);
+}
+
 /* Tensor cores: row: the neighbours in x that k runs through. */
 static void make_narrow(const cuda_lower *c, product_step *s, lw_cuda_kernel kernel, int32_t row)
 {
     s->kernel = kernel;
     s->a.w_narrow = cuda_in(c, 1).dtype == LW_BF16;
+    if (lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK)
+        s->a.w_pitch = pitch_of(s->a.k);
     s->a.store = cuda_out(c, 0).dtype == LW_BF16;
     s->a.chunks = !s->a.trans_x && row % 8 == 0 && s->a.ldx % 8 == 0;
 }
@@ -157,6 +165,76 @@ int lw_cuda_lower_conv2d_dx(cuda_lower *c)
     s->residual = 2;
     if (narrow)
         make_narrow(c, s, LW_CUDA_mma_conv2d_dx, s->a.c);
+    return 0;
+}
+
+/* ---- weights of products of bf16, packed once for all runs ----------------------------------- */
+
+/* What a pack node's numbers mean; kinds are product_kind's, p the fields of the product. */
+enum { PACK_MATMUL, PACK_CONV, PACK_CONV_DX };
+enum { PACK_N, PACK_K, PACK_TRANS, PACK_O, PACK_TAPS };
+
+bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
+                        void *attr)
+{
+    (void)self;
+    if (i != 1 || lw_val_type(g, n->in[0]).dtype != LW_BF16 ||
+        lw_val_type(g, n->in[1]).dtype != LW_F32)
+        return false;
+    lw_attr_pack p = {0};
+    if (n->op == LW_OP_MATMUL) {
+        lw_attr_matmul *at = attr;
+        lw_type w = lw_val_type(g, n->in[1]);
+        int32_t columns = lw_type_last(w), rows = (int32_t)(lw_type_count(w) / columns);
+        if (at->trans_a)
+            return false;
+        at->packed_n = at->trans_b ? rows : columns;
+        at->packed_k = at->trans_b ? columns : rows;
+        p = (lw_attr_pack){PACK_MATMUL, {at->packed_n, at->packed_k, at->trans_b}, 0};
+    } else if (n->op == LW_OP_CONV2D) {
+        const lw_attr_conv *at = attr;
+        p = (lw_attr_pack){PACK_CONV, {at->o, at->kh * at->kw * at->c}, 0};
+    } else if (n->op == LW_OP_CONV2D_DX) {
+        const lw_attr_conv *at = attr;
+        int32_t taps = at->kh * at->kw;
+        p = (lw_attr_pack){PACK_CONV_DX, {at->c, taps * at->o, 0, at->o, taps}, 0};
+    } else {
+        return false;
+    }
+    p.floats = (int64_t)p.p[PACK_N] * pitch_of(p.p[PACK_K]) / 2;
+    *pack = p;
+    return true;
+}
+
+typedef struct pack_step {
+    cuda_step step;
+    lw_cuda_product a;
+} pack_step;
+
+static void pack_task(const lw_task *t)
+{
+    const pack_step *s = t->arg;
+    lw_cuda_product a = s->a;
+    a.y = t->out[0];
+    a.w = t->in[0];
+    lw_cuda_launch(s->step.d, LW_CUDA_mma_pack,
+                   lw_cuda_blocks(LW_CUDA_mma_pack, (int64_t)a.n * a.w_pitch), 1, &a);
+}
+
+int lw_cuda_lower_pack(cuda_lower *c)
+{
+    const lw_attr_pack *at = c->n->attr;
+    pack_step *s = lw_cuda_arg(c, sizeof *s, pack_task);
+    if (!s)
+        return LW_ENOMEM;
+    s->a = (lw_cuda_product){.n = at->p[PACK_N],
+                             .k = at->p[PACK_K],
+                             .w_pitch = pitch_of(at->p[PACK_K]),
+                             .kind = at->kind,
+                             .trans_w = at->p[PACK_TRANS],
+                             .c = LW_MAX(at->p[PACK_O], 1),
+                             .kh = at->p[PACK_TAPS],
+                             .kw = 1};
     return 0;
 }
 

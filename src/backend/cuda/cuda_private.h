@@ -57,7 +57,10 @@ cuda_lower_fn lw_cuda_lower_matmul, lw_cuda_lower_conv2d, lw_cuda_lower_conv2d_d
     lw_cuda_lower_drift_field, lw_cuda_lower_depthwise, lw_cuda_lower_cross_entropy,
     lw_cuda_lower_embedding_bag, lw_cuda_lower_rope, lw_cuda_lower_pair_distance,
     lw_cuda_lower_feature_stats, lw_cuda_lower_resize, lw_cuda_lower_frame_to_rgb,
-    lw_cuda_lower_rgb_to_frame, lw_cuda_lower_cast;
+    lw_cuda_lower_rgb_to_frame, lw_cuda_lower_cast, lw_cuda_lower_pack;
+/* lw_device.pack: weights of products of bf16. */
+bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
+                        void *attr);
 
 /* Starts a kernel; args: the struct that cuda_kernels.def names. Failures are kept and told by the
  * device's next run. */

@@ -30,6 +30,8 @@ typedef struct lw_cuda_product {
     int32_t act;
     int32_t store;    /* y is bf16 */
     int32_t w_narrow; /* w is */
+    int32_t w_pitch; /* > 0: w was packed: bf16 [n][w_pitch], a multiple of eight, zeros behind k */
+    int32_t kind;    /* mma_pack: product_kind of what reads y; w is f32 */
     int32_t
         chunks; /* bf16: eight neighbours of k, from a multiple of eight on, lie side by side in x and are
                          aligned */

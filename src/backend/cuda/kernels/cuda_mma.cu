@@ -2,7 +2,8 @@
 /*
  * Products of bf16 on tensor cores, sums in f32: tiles of 64 x 64 of the result by 8 warps of 16 x 32 each, 32 of the depth
  * at a time. Two places in shared memory: while one is multiplied, the other is filled, from the left by copies that go on
- * by themselves where rows allow it, from the right through registers, where weights become bf16.
+ * by themselves where rows allow it, from the right likewise where weights were packed, else through registers, where they
+ * become bf16.
  */
 #include "backend/cuda/kernels/cuda_gather.h"
 
@@ -69,12 +70,13 @@ LW_ON_DEVICE void mma_multiply(const uint16_t *left, const uint16_t *right, floa
 }
 
 /* left, right: two places each, aligned to 16 bytes */
-LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, uint16_t *left,
-                           uint16_t *right)
+LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, const bool packed,
+                           uint16_t *left, uint16_t *right)
 {
     int64_t row0 = LW_BX * LW_CUDA_TILE;
     int32_t column0 = (int32_t)LW_BY * LW_CUDA_TILE;
-    bool across = kind == PRODUCT_CONV_DX || (kind == PRODUCT_MATMUL && !a->trans_w);
+    bool across =
+        !packed && (kind == PRODUCT_CONV_DX || (kind == PRODUCT_MATMUL && !a->trans_w));
     float sum[4][4] = {{0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f},
                        {0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}};
     LW_ROLLED
@@ -90,7 +92,14 @@ LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, ui
             lw_copy_async(left + (at ^ 1) * PLACE + mma_row(false) * PITCH + mma_part(false),
                           (const uint16_t *)a->x + (from < 0 ? 0 : from), from >= 0);
         }
-        if (next < a->k) {
+        if (next < a->k && packed) {
+            int32_t column = column0 + mma_row(false), k = next + mma_part(false);
+            bool there = column < a->n && k < a->w_pitch;
+            lw_copy_async(right + (at ^ 1) * PLACE + mma_row(false) * PITCH + mma_part(false),
+                          (const uint16_t *)a->w + (there ? (int64_t)column * a->w_pitch + k : 0),
+                          there);
+        }
+        if (next < a->k && !(packed && a->chunks)) {
             LW_UNROLL
             for (int i = 0; i < 4; i++) {
                 int32_t kl = next + mma_part(false) + 2 * i, kr = next + mma_part(across) + 2 * i;
@@ -98,8 +107,9 @@ LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, ui
                 if (!a->chunks)
                     l.word[i] = mma_left(a, kind, row0 + mma_row(false), kl) |
                                 mma_left(a, kind, row0 + mma_row(false), kl + 1) << 16;
-                r.word[i] =
-                    mma_right(a, kind, kr, column) | mma_right(a, kind, kr + 1, column) << 16;
+                if (!packed)
+                    r.word[i] =
+                        mma_right(a, kind, kr, column) | mma_right(a, kind, kr + 1, column) << 16;
             }
         }
         if (k0 >= 0)
@@ -107,7 +117,8 @@ LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, ui
         if (next < a->k) {
             if (!a->chunks)
                 mma_put(left + (at ^ 1) * PLACE, false, &l);
-            mma_put(right + (at ^ 1) * PLACE, across, &r);
+            if (!packed)
+                mma_put(right + (at ^ 1) * PLACE, across, &r);
         }
     }
     int warp = LW_TID / 32, lane = LW_TID % 32;
@@ -125,17 +136,39 @@ LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, ui
 LW_KERNEL(mma_matmul, lw_cuda_product, 256)
 {
     LW_SHARED LW_ALIGNED16 uint16_t left[2 * PLACE], right[2 * PLACE];
-    mma_tile(&a, PRODUCT_MATMUL, left, right);
+    if (a.w_pitch)
+        mma_tile(&a, PRODUCT_MATMUL, true, left, right);
+    else
+        mma_tile(&a, PRODUCT_MATMUL, false, left, right);
 }
 
 LW_KERNEL(mma_conv2d, lw_cuda_product, 256)
 {
     LW_SHARED LW_ALIGNED16 uint16_t left[2 * PLACE], right[2 * PLACE];
-    mma_tile(&a, PRODUCT_CONV, left, right);
+    if (a.w_pitch)
+        mma_tile(&a, PRODUCT_CONV, true, left, right);
+    else
+        mma_tile(&a, PRODUCT_CONV, false, left, right);
 }
 
 LW_KERNEL(mma_conv2d_dx, lw_cuda_product, 256)
 {
     LW_SHARED LW_ALIGNED16 uint16_t left[2 * PLACE], right[2 * PLACE];
-    mma_tile(&a, PRODUCT_CONV_DX, left, right);
+    if (a.w_pitch)
+        mma_tile(&a, PRODUCT_CONV_DX, true, left, right);
+    else
+        mma_tile(&a, PRODUCT_CONV_DX, false, left, right);
+}
+
+/* Weights as products read them best: rounded once, the depth side by side. */
+LW_KERNEL(mma_pack, lw_cuda_product, 256)
+{
+    LW_EACH(e, (int64_t)a.n * a.w_pitch)
+    {
+        int32_t k = (int32_t)(e % a.w_pitch), column = (int32_t)(e / a.w_pitch);
+        float w = 0.0f;
+        if (k < a.k)
+            w = ((const float *)a.w)[product_right_at(&a, (product_kind)a.kind, k, column)];
+        ((uint16_t *)a.y)[e] = lw_bf16_bits(w);
+    }
 }
