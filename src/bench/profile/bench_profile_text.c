@@ -213,6 +213,15 @@ static json_t *groups_json(const lw_profile *p, int depth)
     return a;
 }
 
+static json_t *phases_json(const lw_profile_step *s)
+{
+    json_t *a = json_array();
+    for (int32_t k = 0; k < s->n_phase; k++)
+        json_array_append_new(a, json_pack("{s:f, s:I}", "ms", s->phase[k].ms, "tasks",
+                                           (json_int_t)s->phase[k].tasks));
+    return a;
+}
+
 static json_t *steps_json(const lw_profile *p)
 {
     json_t *a = json_array();
@@ -220,13 +229,13 @@ static json_t *steps_json(const lw_profile *p)
         const lw_profile_step *s = &p->step[i];
         double sec = 1e-3 * s->ms;
         json_array_append_new(
-            a,
-            json_pack("{s:i, s:s, s:s, s:s, s:f, s:f, s:f, s:o, s:o, s:f, s:I, s:I}", "step",
-                      (int)i, "op", s->op, "layer", s->scope, "result", s->type, "ms", s->ms,
-                      "flops", s->flops, "bytes", s->bytes, "gflops",
-                      lw_json_real(1e-9 * s->flops / sec), "gbytes_per_second",
-                      lw_json_real(1e-9 * s->bytes / sec), "share", p->ms > 0 ? s->ms / p->ms : 0.0,
-                      "live_bytes", (json_int_t)s->live, "tasks", (json_int_t)s->tasks));
+            a, json_pack("{s:i, s:s, s:s, s:s, s:f, s:f, s:f, s:o, s:o, s:f, s:I, s:I, s:o}",
+                         "step", (int)i, "op", s->op, "layer", s->scope, "result", s->type, "ms",
+                         s->ms, "flops", s->flops, "bytes", s->bytes, "gflops",
+                         lw_json_real(1e-9 * s->flops / sec), "gbytes_per_second",
+                         lw_json_real(1e-9 * s->bytes / sec), "share",
+                         p->ms > 0 ? s->ms / p->ms : 0.0, "live_bytes", (json_int_t)s->live,
+                         "tasks", (json_int_t)s->tasks, "phases", phases_json(s)));
     }
     return a;
 }
