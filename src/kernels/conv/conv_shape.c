@@ -123,7 +123,7 @@ lw_conv_split lw_conv_split_of(const lw_conv_shape *s, lw_conv_pass pass)
     double row = 2.0 * most_cols * (double)LW_MIN(c.cols, p.cols) * (double)depth;
     double image = row * most_rows;
     double task =
-        lw_gemm_task_flops(image * s->B * (double)LW_CEIL_DIV(p.cols, c.cols) * (double)c.phases);
+        lw_gemm_even_flops(image * s->B * (double)LW_CEIL_DIV(p.cols, c.cols) * (double)c.phases);
     /* Few pixels and many columns: narrower column groups. */
     while (image * s->B > task && image * LW_MIN(s->B, 4) > 2 * task && c.cols > 2 * LW_GEMM_COLS &&
            most_rows * most_cols <= 64) {

@@ -2,12 +2,14 @@
 /* How a Winograd convolution is cut into tasks: pure functions of the shape. */
 #include "kernels/conv/conv_winograd_shape.h"
 
+/* Blocks are of a power of two of tiles, which cuts pictures of 8, 16, 32 .. pixels into a power of two of
+ * tasks: as many turns of 8, 16, 32 or 64 threads leave nobody idle in the last one. */
 enum {
     BLOCK_WORDS = 147456, /* of V: 576 KiB of a core's L2, the rest is for M and the weights */
-    BLOCK_ROWS = 12,      /* a block below the largest is a multiple: the tallest register tile */
-    BLOCK_MAX = 48,
-    TASKS_WANTED = 40, /* little is lost at 8 and 16 threads, and not much at 64 */
-    PIECE = 4          /* tiles of a task that transforms */
+    BLOCK_LEAST = 8, /* tiles; a register tile is nearly as fast with so many rows as with all */
+    BLOCK_MOST = 32,
+    TASKS_WANTED = 64,
+    PIECE = 4 /* tiles of a task that transforms */
 };
 
 static ptrdiff_t depth(const lw_conv_shape *s, lw_conv_pass pass)
@@ -40,20 +42,27 @@ static void cut(lw_wino *w, ptrdiff_t tiles, ptrdiff_t cols)
     w->col_groups = LW_CEIL_DIV(w->N, cols);
 }
 
-/*
- * Until there are tasks enough. Smaller blocks read the weights more often, which comes for little:
- * a panel is asked for long before it is used. Groups of columns would each transform the inputs again,
- * so these are shared; reading them from beyond L2 costs a few percent of a large block.
- */
-static void cut_finely(lw_wino *w)
+/* The tallest blocks of at most `most` tiles that give tasks enough, of `groups` groups of columns. */
+static ptrdiff_t tallest(const lw_wino *w, ptrdiff_t most, ptrdiff_t groups)
 {
-    ptrdiff_t cols = LW_ROUND_UP(w->N, LW_GEMM_COLS);
-    cut(w, BLOCK_ROWS, cols);
-    w->shared = w->blocks < TASKS_WANTED && w->col_groups * cols > LW_GEMM_COLS;
-    while (w->shared && w->blocks * w->col_groups < TASKS_WANTED && cols > LW_GEMM_COLS) {
-        cols = LW_ROUND_UP(cols / 2, LW_GEMM_COLS);
-        cut(w, BLOCK_ROWS, cols);
-    }
+    ptrdiff_t tiles = BLOCK_MOST;
+    while (tiles > BLOCK_LEAST &&
+           (tiles > most || LW_CEIL_DIV(w->tiles, tiles) * groups < TASKS_WANTED))
+        tiles /= 2;
+    return tiles;
+}
+
+/*
+ * Blocks of tiles alone where these are tasks enough. Else groups of columns too, as narrow as a panel: each would
+ * transform the inputs again, so these are shared, and need not stay in a cache, since a task reads them once.
+ */
+static void cut_up(lw_wino *w)
+{
+    const ptrdiff_t whole = LW_ROUND_UP(w->N, LW_GEMM_COLS);
+    cut(w, tallest(w, BLOCK_WORDS / (w->points * w->ldv), 1), whole);
+    w->shared = w->blocks < TASKS_WANTED && whole > LW_GEMM_COLS;
+    if (w->shared)
+        cut(w, tallest(w, BLOCK_MOST, whole / LW_GEMM_COLS), LW_GEMM_COLS);
 }
 
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
@@ -69,10 +78,7 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     w.tiles = (int64_t)s->B * w.tiles_y * w.tiles_x;
     w.steps = w.K / lw_num_per_word(num);
     w.ldv = LW_ROUND_UP(w.steps, 16);
-    ptrdiff_t most = BLOCK_WORDS / (w.points * w.ldv) / BLOCK_ROWS * BLOCK_ROWS;
-    cut(&w, LW_MIN(LW_MAX(most, BLOCK_ROWS), BLOCK_MAX), LW_ROUND_UP(w.N, LW_GEMM_COLS));
-    if (w.blocks < TASKS_WANTED)
-        cut_finely(&w);
+    cut_up(&w);
     w.pieces = LW_CEIL_DIV(w.block, PIECE);
     w.v_step = w.block * w.ldv + 16;
     w.m_step = w.block * LW_GEMM_COLS + 16;

@@ -4,26 +4,47 @@
 #include "kernels/gemm/gemm_shape.h"
 
 /* Few rows: reading the weights decides, so that they count as this many. */
-enum { LEAST_ROWS = 8 };
-/* Work per task: about 1/32 of the whole, between 10 and 150 us of one core. */
-enum { TASK_FLOPS_MIN = 1500000, TASK_FLOPS_MAX = 16000000, TASKS_WANTED = 32 };
+enum { LEAST_ROWS = 16 };
+/* Work per task: between 10 and 150 us of one core, about 1/32 of a weight gradient, 1/64 of a product. */
+enum {
+    TASK_FLOPS_MIN = 1500000,
+    TASK_FLOPS_MAX = 16000000,
+    TASKS_WANTED = 32,
+    EVEN_FLOPS_MIN = 2000000,
+    EVEN_TASKS_WANTED = 64
+};
 
 double lw_gemm_task_flops(double total)
 {
     return LW_MIN(LW_MAX(total / TASKS_WANTED, (double)TASK_FLOPS_MIN), (double)TASK_FLOPS_MAX);
 }
 
+double lw_gemm_even_flops(double total)
+{
+    double task = total;
+    for (int64_t tasks = 1;
+         task / 2 >= EVEN_FLOPS_MIN && (tasks < EVEN_TASKS_WANTED || task > TASK_FLOPS_MAX);
+         tasks *= 2)
+        task /= 2;
+    return task;
+}
+
+/* Groups of equally many panels where twice as many groups as it takes come out even. */
 ptrdiff_t lw_gemm_group_cols(ptrdiff_t N, ptrdiff_t K)
 {
-    ptrdiff_t depth = LW_MAX(LW_MIN(K, LW_GEMM_DEPTH), 1);
-    ptrdiff_t cols = LW_GEMM_GROUP_FLOATS / depth / LW_GEMM_COLS * LW_GEMM_COLS;
-    return LW_MIN(LW_MAX(cols, LW_GEMM_COLS), LW_ROUND_UP(N, LW_GEMM_COLS));
+    ptrdiff_t depth = LW_MAX(LW_MIN(K, LW_GEMM_DEPTH), 1), panels = LW_CEIL_DIV(N, LW_GEMM_COLS);
+    ptrdiff_t most = LW_MAX(LW_GEMM_GROUP_FLOATS / depth / LW_GEMM_COLS, 1);
+    ptrdiff_t fewest = LW_CEIL_DIV(panels, most);
+    for (ptrdiff_t groups = fewest; groups < 2 * fewest; groups++)
+        if (panels % groups == 0)
+            return panels / groups * LW_GEMM_COLS;
+    return LW_MIN(most, LW_MAX(panels, 1)) * LW_GEMM_COLS;
 }
 
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 {
     double busy = (double)LW_MAX(M, LEAST_ROWS);
-    double task = lw_gemm_task_flops(2.0 * busy * (double)N * (double)LW_MAX(K, 8));
+    double task = lw_gemm_even_flops(2.0 * busy * (double)N * (double)LW_MAX(K, 8));
     lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K)};
     double per_row = 2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8);
     double rows = task / per_row;
