@@ -137,8 +137,10 @@ static struct lw_winograd_kernels tiles_of(lw_isa isa, const problem *p)
     const struct lw_winograd_kernels k = all.winograd;
     if (p->m.num == LW_NUM_F32)
         return k;
-    return (struct lw_winograd_kernels){
-        .pack = k.pack_bf16, .inputs = k.inputs_bf16, .run = k.run_bf16};
+    return (struct lw_winograd_kernels){.pack = k.pack_bf16,
+                                        .inputs = k.inputs_bf16,
+                                        .products = k.products_bf16,
+                                        .run = k.run_bf16};
 }
 
 static float *pack(check *t, lw_isa isa, const problem *p)
@@ -157,9 +159,12 @@ static void run_at(check *t, lw_isa isa, const problem *p, float *out, const flo
     struct lw_winograd_kernels k = tiles_of(isa, p);
     int64_t n = lw_winograd_scratch_words(p->m.num, &p->s, p->pass, p->m.tile);
     float *scratch = check_out(t, n, 0),
-          *shared = check_out(t, lw_winograd_input_words(p->m.num, &p->s, p->pass, p->m.tile), 0);
+          *shared = check_out(t, lw_winograd_shared_words(p->m.num, &p->s, p->pass, p->m.tile), 0);
     for (int64_t i = lw_winograd_input_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0; i--)
         k.inputs(shared, input(p), &p->s, p->pass, p->m.tile, i);
+    for (int64_t i = lw_winograd_product_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0;
+         i--)
+        k.products(shared, packed, &p->s, p->pass, p->m.tile, i);
     for (int64_t i = lw_winograd_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0; i--) {
         memset(scratch, 0xff, (size_t)n * sizeof *scratch);
         k.run(out, input(p), packed, shared, &p->s, p->pass, p->m.tile, e, scratch, i);
@@ -245,6 +250,8 @@ static void large(check *t)
         check_all(t, shape(1, 4, 4, 400, 70), m);
         check_all(t, shape(5, 16, 16, 32, 16), m);
         check_all(t, shape(1, 12, 12, 96, 200), m);
+        check_all(t, shape(1, 5, 7, 801, 37), m); /* so few tiles that points are divided */
+        check_all(t, shape(2, 3, 4, 35, 777), m);
         for (int i = 0; i < 8; i++) {
             lw_conv_shape s = shape(1 + i % 3, 4 + i % 5, 4 + i % 4, 3 + 5 * i, 40 - 3 * i);
             s.ldx = s.C + 1 + i % 7;
@@ -304,7 +311,8 @@ static void batch_invariance(check *t)
 {
     static const int images[][5] = {{19, 4, 4, 40, 33},  {7, 8, 8, 20, 48}, {3, 16, 16, 16, 16},
                                     {14, 4, 4, 350, 32}, {11, 4, 4, 20, 3}, {6, 5, 1, 8, 8},
-                                    {3100, 1, 1, 8, 4}}; /* the last: tasks enough of blocks */
+                                    {11, 8, 8, 390, 70}, /* one alone: points are divided */
+                                    {3100, 1, 1, 8, 4}}; /* tasks enough of blocks */
     for (size_t i = 0; i < LW_COUNT(images) * 6; i++) {
         const int *z = images[i / 6];
         const lw_conv_pass pass = (lw_conv_pass)(i & 1);
@@ -367,11 +375,18 @@ static void inputs_task(void *arg, int64_t task, int worker)
     r->k.inputs(r->inputs, input(r->p), &r->p->s, r->p->pass, r->p->m.tile, task);
 }
 
+static void products_task(void *arg, int64_t task, int worker)
+{
+    const shared_run *r = arg;
+    (void)worker;
+    r->k.products(r->inputs, r->packed, &r->p->s, r->p->pass, r->p->m.tile, task);
+}
+
 static void thread_invariance(check *t)
 {
-    for (int i = 0; i < 6; i++) {
-        problem p = make(t, shape(3, 20, 18, 40, 150), (lw_conv_pass)(i & 1), method_of(i / 2),
-                         false);
+    for (int i = 0; i < 12; i++) {
+        problem p = make(t, i < 6 ? shape(3, 20, 18, 40, 150) : shape(1, 7, 6, 800, 774),
+                         (lw_conv_pass)(i & 1), method_of(i / 2), false);
         shared_run r = {.k = tiles_of(t->isa, &p), .p = &p, .packed = pack(t, t->isa, &p)};
         r.per_worker = LW_ROUND_UP(lw_winograd_scratch_words(p.m.num, &p.s, p.pass, p.m.tile), 16);
         r.scratch = check_out(t, 5 * r.per_worker, 0);
@@ -383,9 +398,11 @@ static void thread_invariance(check *t)
             if (lw_pool_new(threads[k], &pool))
                 LW_ASSERT(false, "%s", lw_errmsg());
             r.out = check_out(t, p.n_out, 0);
-            r.inputs = check_out(t, lw_winograd_input_words(p.m.num, &p.s, p.pass, p.m.tile), 0);
+            r.inputs = check_out(t, lw_winograd_shared_words(p.m.num, &p.s, p.pass, p.m.tile), 0);
             lw_pool_run(pool, lw_winograd_input_tasks(p.m.num, &p.s, p.pass, p.m.tile), inputs_task,
                         &r);
+            lw_pool_run(pool, lw_winograd_product_tasks(p.m.num, &p.s, p.pass, p.m.tile),
+                        products_task, &r);
             lw_pool_run(pool, lw_winograd_tasks(p.m.num, &p.s, p.pass, p.m.tile), shared_task, &r);
             check_same(t, r.out, first, (size_t)p.n_out * sizeof *first, "%d threads, %s",
                        threads[k], p.name);

@@ -7,7 +7,7 @@ typedef struct conv_arg {
     lw_conv_shape s;
     lw_act act;
     bool packed;
-    size_t inputs_at; /* bytes of work before the transformed inputs that tasks share */
+    size_t shared_at; /* bytes of work before what tasks of Winograd's tiles share */
     ptrdiff_t ld_residual;
 } conv_arg;
 
@@ -89,27 +89,35 @@ static void data_grad_u8_task(const lw_task *t)
 
 /* ---- with Winograd's tiles ------------------------------------------------------------------- */
 
-static float *shared_inputs(const lw_task *t)
+static float *shared(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    return t->work ? (float *)(void *)((char *)t->work + a->inputs_at) : NULL;
+    return t->work ? (float *)(void *)((char *)t->work + a->shared_at) : NULL;
 }
 
 static void inputs_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
     const struct lw_winograd_kernels *k = &a->pack.k->winograd;
-    (a->pack.num == LW_NUM_BF16 ? k->inputs_bf16 : k->inputs)(shared_inputs(t), t->in[0], &a->s,
+    (a->pack.num == LW_NUM_BF16 ? k->inputs_bf16 : k->inputs)(shared(t), t->in[0], &a->s,
                                                               a->pack.pass, a->pack.tile, t->index);
+}
+
+static void products_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    const struct lw_winograd_kernels *k = &a->pack.k->winograd;
+    (a->pack.num == LW_NUM_BF16 ? k->products_bf16 : k->products)(
+        shared(t), weights(t), &a->s, a->pack.pass, a->pack.tile, t->index);
 }
 
 static void tiles_task(const lw_task *t, const lw_epilogue *e)
 {
     const conv_arg *a = t->arg;
     const struct lw_winograd_kernels *k = &a->pack.k->winograd;
-    (a->pack.num == LW_NUM_BF16 ? k->run_bf16 : k->run)(t->out[0], t->in[0], weights(t),
-                                                        shared_inputs(t), &a->s, a->pack.pass,
-                                                        a->pack.tile, e, t->scratch, t->index);
+    (a->pack.num == LW_NUM_BF16 ? k->run_bf16 : k->run)(t->out[0], t->in[0], weights(t), shared(t),
+                                                        &a->s, a->pack.pass, a->pack.tile, e,
+                                                        t->scratch, t->index);
 }
 
 static void forward_tiles_task(const lw_task *t)
@@ -178,13 +186,16 @@ static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[LW_NUM_C
     }
     c->out->scratch_bytes = sizeof(float) *
                             (size_t)lw_winograd_scratch_words(p->num, &a->s, p->pass, p->tile);
-    int64_t inputs = lw_winograd_input_tasks(p->num, &a->s, p->pass, p->tile);
+    int64_t inputs = lw_winograd_input_tasks(p->num, &a->s, p->pass, p->tile),
+            products = lw_winograd_product_tasks(p->num, &a->s, p->pass, p->tile);
     if (inputs > 0) {
-        a->inputs_at = LW_ROUND_UP(c->out->work_bytes, 64);
-        c->out->work_bytes = a->inputs_at + sizeof(float) * (size_t)lw_winograd_input_words(
+        a->shared_at = LW_ROUND_UP(c->out->work_bytes, 64);
+        c->out->work_bytes = a->shared_at + sizeof(float) * (size_t)lw_winograd_shared_words(
                                                                 p->num, &a->s, p->pass, p->tile);
         lw_cpu_phase(c, inputs_task, inputs);
     }
+    if (products > 0)
+        lw_cpu_phase(c, products_task, products);
     lw_cpu_phase(c, p->pass == LW_CONV_FORWARD ? forward_tiles_task : data_grad_tiles_task,
                  lw_winograd_tasks(p->num, &a->s, p->pass, p->tile));
 }

@@ -53,19 +53,22 @@ int lw_winograd_tile_of(const lw_conv_choices *chosen, lw_num num, const lw_conv
                         lw_conv_pass pass, lw_isa isa, lw_conv_mode mode);
 
 /*
- * 32-bit words (a float or two bf16) of the transformed weights, tasks to make them; words of transformed inputs that all tasks
- * share and tasks to make these (0: each task makes its own, in scratch); tasks of the convolution and
- * scratch words that each worker needs. `tile` is 4 or 2; bf16 wants an even depth.
+ * 32-bit words (a float or two bf16) of the transformed weights, tasks to make them; words that all tasks share; tasks
+ * that transform inputs to there (0: each task of the convolution its own, in scratch), then tasks that leave products
+ * there (0: it multiplies itself); tasks of the convolution and scratch words that each worker needs. `tile` is 4 or 2;
+ * bf16 wants an even depth.
  *
  * Few tiles are few tasks, and each would read all weights for a dozen rows. So where blocks of tiles
  * alone do not keep 64 threads busy, inputs are transformed once for all, and tasks are cut by columns
  * too, which costs no transform twice then; a block may be four times as tall, and weights are read
- * less often.
+ * less often. Of a handful of tiles, which one picture of 8 x 8 pixels has, even that is few tasks: there the
+ * points of a tile, whose products have nothing to do with each other, are divided too.
  */
 int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 int64_t lw_winograd_pack_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
-int64_t lw_winograd_input_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_shared_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 int64_t lw_winograd_input_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_product_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 int64_t lw_winograd_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 int64_t lw_winograd_scratch_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
@@ -75,8 +78,11 @@ typedef void lw_winograd_pack_fn(float *packed, const float *w, const lw_conv_sh
 /* shared (64-byte aligned) <- transformed inputs. */
 typedef void lw_winograd_inputs_fn(float *shared, const void *in, const lw_conv_shape *s,
                                    lw_conv_pass pass, int tile, int64_t task);
+/* shared <- products of the inputs there with the weights. */
+typedef void lw_winograd_products_fn(float *shared, const float *packed, const lw_conv_shape *s,
+                                     lw_conv_pass pass, int tile, int64_t task);
 /* out = epilogue(the pass of in). Forward: in is x, out y. Data gradient: in is dy, out dx.
- * shared: what `inputs` made, where it makes anything. scratch: 64-byte aligned, of this worker alone.
+ * shared: what `inputs` and `products` made, where they make anything. scratch: 64-byte aligned, of this worker alone.
  * `e` may be NULL. */
 typedef void lw_winograd_run_fn(float *out, const void *in, const float *packed,
                                 const float *shared, const lw_conv_shape *s, lw_conv_pass pass,
@@ -85,9 +91,11 @@ typedef void lw_winograd_run_fn(float *out, const void *in, const float *packed,
 struct lw_winograd_kernels {
     lw_winograd_pack_fn *pack;
     lw_winograd_inputs_fn *inputs;
+    lw_winograd_products_fn *products;
     lw_winograd_run_fn *run;
     lw_winograd_pack_fn *pack_bf16;
     lw_winograd_inputs_fn *inputs_bf16;
+    lw_winograd_products_fn *products_bf16;
     lw_winograd_run_fn *run_bf16;
 };
 

@@ -181,7 +181,7 @@ static void output_tile(float *out, const double *m, const lw_wino *z, const lw_
     }
 }
 
-/* Nothing: `run` transforms tile by tile, in double. */
+/* Nothing: `run` transforms and multiplies tile by tile, in double. */
 void lw_winograd_inputs_ref(float *shared, const void *in, const lw_conv_shape *s,
                             lw_conv_pass pass, int tile, int64_t task)
 {
@@ -191,6 +191,17 @@ void lw_winograd_inputs_bf16_ref(float *shared, const void *in, const lw_conv_sh
                                  lw_conv_pass pass, int tile, int64_t task)
 {
     (void)shared, (void)in, (void)s, (void)pass, (void)tile, (void)task;
+}
+
+void lw_winograd_products_ref(float *shared, const float *packed, const lw_conv_shape *s,
+                              lw_conv_pass pass, int tile, int64_t task)
+{
+    (void)shared, (void)packed, (void)s, (void)pass, (void)tile, (void)task;
+}
+void lw_winograd_products_bf16_ref(float *shared, const float *packed, const lw_conv_shape *s,
+                                   lw_conv_pass pass, int tile, int64_t task)
+{
+    (void)shared, (void)packed, (void)s, (void)pass, (void)tile, (void)task;
 }
 
 static void run(float *out, const void *in, const float *packed, const lw_conv_shape *s,

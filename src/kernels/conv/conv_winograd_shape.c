@@ -9,7 +9,9 @@ enum {
     BLOCK_LEAST = 8, /* tiles; a register tile is nearly as fast with so many rows as with all */
     BLOCK_MOST = 32,
     TASKS_WANTED = 64,
-    PIECE = 4 /* tiles of a task that transforms */
+    PIECE = 4, /* tiles of a task that transforms */
+    FEW_TASKS = 16,
+    PART_LEAST = 98304 /* words of the weights that a part of the points reads: 20 us from memory */
 };
 
 static ptrdiff_t depth(const lw_conv_shape *s, lw_conv_pass pass)
@@ -58,11 +60,17 @@ static ptrdiff_t tallest(const lw_wino *w, ptrdiff_t most, ptrdiff_t groups)
  */
 static void cut_up(lw_wino *w)
 {
+    w->parts = 1;
     const ptrdiff_t whole = LW_ROUND_UP(w->N, LW_GEMM_COLS);
     cut(w, tallest(w, BLOCK_WORDS / (w->points * w->ldv), 1), whole);
     w->shared = w->blocks < TASKS_WANTED && whole > LW_GEMM_COLS;
     if (w->shared)
         cut(w, tallest(w, BLOCK_MOST, whole / LW_GEMM_COLS), LW_GEMM_COLS);
+    if (!w->shared || w->blocks * w->col_groups >= FEW_TASKS)
+        return;
+    while (w->blocks * w->col_groups * w->parts < TASKS_WANTED &&
+           w->points * w->steps * w->cols / (2 * w->parts) >= PART_LEAST)
+        w->parts *= 2;
 }
 
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
@@ -97,16 +105,23 @@ int64_t lw_winograd_pack_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass 
     return lw_gemm_pack_tasks(produced(s, pass), depth(s, pass) * points_of(tile));
 }
 
-int64_t lw_winograd_input_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
+int64_t lw_winograd_shared_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     lw_wino w = lw_wino_of(num, s, pass, tile);
-    return w.shared ? w.blocks * w.points * w.v_step : 0;
+    const int64_t tasks = w.parts > 1 ? w.blocks * w.col_groups : 0;
+    return w.shared ? lw_wino_products_at(&w, tasks) : 0;
 }
 
 int64_t lw_winograd_input_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     lw_wino w = lw_wino_of(num, s, pass, tile);
     return w.shared ? w.blocks * w.pieces : 0;
+}
+
+int64_t lw_winograd_product_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
+{
+    lw_wino w = lw_wino_of(num, s, pass, tile);
+    return w.parts > 1 ? w.blocks * w.col_groups * w.parts : 0;
 }
 
 int64_t lw_winograd_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)

@@ -10,10 +10,11 @@ enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36 };
 
 /*
  * The tiles of all images in a row (image, then y, then x) are cut into blocks; a task is one block
- * and one group of output columns.
+ * and one group of output columns, of products also one part of the points.
  *   V [points][block][ldv]            the block's transformed inputs: in its scratch, or, where they
  *                                     are shared, one such V for each block
- *   M [points][block][panel columns]  products of one panel, before they are transformed back: scratch
+ *   M [points][panels][block][panel columns]  products, before they are transformed back: of one panel, in
+ *                                     scratch, or, where points are divided, one such M for each task, behind all V
  *
  * with a few words between points, so that the points of a tile do not share cache sets.
  */
@@ -30,6 +31,7 @@ typedef struct lw_wino {
     ptrdiff_t ldv, v_step, m_step; /* words */
     bool shared;                   /* V */
     ptrdiff_t pieces;              /* tasks that make a shared V */
+    ptrdiff_t parts;               /* of the points of a task; 1: it multiplies them itself */
 } lw_wino;
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
@@ -42,6 +44,12 @@ static inline int64_t lw_wino_block(const lw_wino *z, int64_t task)
 static inline int64_t lw_wino_group(const lw_wino *z, int64_t task)
 {
     return task / z->blocks;
+}
+
+/* Words before the shared M of a task. */
+static inline int64_t lw_wino_products_at(const lw_wino *z, int64_t task)
+{
+    return z->points * (z->blocks * z->v_step + task * z->m_step);
 }
 
 /* Tiles [t0, t0 + tiles) of a block. */
