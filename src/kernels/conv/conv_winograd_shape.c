@@ -9,9 +9,11 @@ enum {
     BLOCK_LEAST = 8, /* tiles; a register tile is nearly as fast with so many rows as with all */
     BLOCK_MOST = 32,
     TASKS_WANTED = 64,
-    PIECE = 4, /* tiles of a task that transforms */
+    PIECE = 2, /* tiles of a task that transforms */
     FEW_TASKS = 16,
-    PART_LEAST = 98304 /* words of the weights that a part of the points reads: 20 us from memory */
+    /* Words of the weights that a part of the points reads: 12 us from memory for a thread alone, of which many
+     * threads take longer, since they share it. */
+    PART_LEAST = 65536
 };
 
 static ptrdiff_t depth(const lw_conv_shape *s, lw_conv_pass pass)
