@@ -4,7 +4,7 @@
 #include "kernels/gemm/gemm_shape.h"
 
 /* Few rows: reading the weights decides, so that they count as this many. */
-enum { LEAST_ROWS = 16 };
+enum { LEAST_ROWS = 32 };
 /* Work per task: between 10 and 150 us of one core, about 1/32 of a weight gradient, 1/64 of a product. */
 enum {
     TASK_FLOPS_MIN = 1500000,
@@ -49,7 +49,7 @@ lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
     double per_row = 2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8);
     double rows = task / per_row;
     /* Few rows and many columns: narrower column groups instead. */
-    while ((double)M < rows / 2 && s.cols > LW_GEMM_COLS && busy * per_row > task) {
+    while ((double)M <= rows / 2 && s.cols > LW_GEMM_COLS && busy * per_row > task) {
         s.cols = LW_ROUND_UP(s.cols / 2, LW_GEMM_COLS);
         per_row /= 2;
         rows *= 2;

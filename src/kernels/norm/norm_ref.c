@@ -107,17 +107,15 @@ size_t lw_norm_scratch(const lw_norm_shape *s)
     return (size_t)(8 * (s->c + 64));
 }
 
-/* A task should be worth more than a hand-over between threads and read whole cache lines. */
+/* A task should be worth more than a hand-over between threads and read whole cache lines: less of it does where it has as
+ * many channels as kernels keep in flight. */
 ptrdiff_t lw_norm_tasks(const lw_norm_shape *s)
 {
-    ptrdiff_t tasks = s->hw * s->c / 32768, lines = s->c / 16;
-    if (tasks > lines)
-        tasks = lines;
-    if (tasks > s->groups)
-        tasks = s->groups;
-    if (tasks > 16)
-        tasks = 16;
-    return tasks < 1 ? 1 : tasks;
+    enum { MUCH = 32768, LITTLE = 16384, LINE = 16, BUNDLE = 64, MOST = 16 };
+    const ptrdiff_t n = s->hw * s->c;
+    ptrdiff_t tasks = LW_MAX(LW_MIN(n / MUCH, s->c / LINE), LW_MIN(n / LITTLE, s->c / BUNDLE));
+    tasks = LW_MIN(tasks, LW_MIN(s->groups, (ptrdiff_t)MOST));
+    return LW_MAX(tasks, (ptrdiff_t)1);
 }
 
 void lw_norm_range(const lw_norm_shape *s, ptrdiff_t task, ptrdiff_t *g0, ptrdiff_t *g1)
