@@ -104,3 +104,7 @@ err_has 'bad.npy: element 0 is nan'
 head -c 130 p.npy >cut.npy
 expect 3 field --gen x.npy --pos cut.npy
 expect 4 field --gen x.npy --pos p.npy --output no/such/F.npy
+
+# more groups than the root of what 32 bits count
+npy_noise many.npy '50000, 1, 1' 50000
+expect 0 field --gen many.npy --pos many.npy --temperatures 0.2 --output many_f.npy --json

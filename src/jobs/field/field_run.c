@@ -75,7 +75,7 @@ static int fill_record(lw_attr_drift *at, const lw_field_opts *o, const lw_field
     LW_TRY(check_opts(o));
     LW_TRY(check_dims(dim));
     for (int i = 0; i < DIMS; i++)
-        if (dim[i] > INT32_MAX / (i == DIM_T || i == DIM_C ? 1 : a->g))
+        if (dim[i] > INT32_MAX / (i == DIM_N || i == DIM_NP || i == DIM_NU ? a->g : 1))
             return lw_fail(LW_ESHAPE,
                            "drift field: %lld groups of %lld generated, %lld positive and %lld "
                            "unconditional samples, %lld slots, %lld channels: too many, none may "
