@@ -88,7 +88,7 @@ static int set_key(const lw_opts *o, const char *path, const char *key, const js
     char what[256];
     snprintf(what, sizeof what, "%.160s: %.80s", path, key);
     lw_opt_ref ref = lw_opts_find(o, key, strlen(key));
-    if (json_is_object(value))
+    if (!ref.row && json_is_object(value))
         return lw_fail(LW_EUSAGE, "%s: is a section with options of its own: take %s#%s", what,
                        path, key);
     if (!ref.row) {
