@@ -67,11 +67,12 @@ steps_of() { # NAME; of --steps-from
     echo "$n"
 }
 
-# What a folder was begun with stays; steps are written out, as their file may change.
+# What a folder was begun with stays; steps and the recipe's sum are written out, as their files may change.
 if [ -z "$steps_to" ]; then
     length="minutes $minutes"
     [ -z "$steps_from" ] || length="steps $(tr '\n' ' ' <"$steps_from")"
-    printf '%s\n' "$length encoder ${given:-own} seed $seed trial $trial${lever:+ drift $lever}" >"$dir/begun.new"
+    printf '%s\n' "$length encoder ${given:-own} seed $seed trial $trial${lever:+ drift $lever}${alpha:+ $alpha}" \
+        "recipe $(basename "$recipe") $(cksum <"$recipe")" >"$dir/begun.new"
     if [ -f "$dir/begun" ] && ! cmp -s "$dir/begun" "$dir/begun.new"; then
         echo "$dir was begun with: $(cat "$dir/begun")" >&2
         exit 2
@@ -217,7 +218,9 @@ for run in drift ddpm flow; do
         mv "$dir/probe_$run.new" "$dir/probe_$run.json"
     }
     echo "$run: Frechet distance in $judge: $(number_in frechet "$dir/fid_$run.json")"
-    echo "$run: shows the class asked for: $(number_in share "$dir/probe_$run.json") (by probes on $judges)"
+    sed -n '/"named":/,$p' "$dir/probe_$run.json" >"$dir/named.json"
+    echo "$run: shows the class asked for: $(number_in share "$dir/named.json") (by more than half of probes on $judges)"
+    rm "$dir/named.json"
     [ -f "$dir/$run.png" ] || "$program" sample "$dir/$run" --n 80 $told --output "$dir/$run.png" --quiet
 done
 set --

@@ -43,6 +43,8 @@ struct lw_cli {
 
 extern const lw_command *const lw_commands[]; /* NULL-terminated, in the order of commands.def */
 extern const lw_option lw_global_options[];
+/* Adds the command's tables over its config struct, all at their defaults. */
+int lw_command_tables(const lw_command *command, lw_opts *o, void *config);
 
 /* The whole program: parses, runs, prints errors on stderr. Returns the process's exit code. */
 int lw_cli_main(int argc, char **argv);

@@ -57,3 +57,10 @@ const lw_command *const lw_commands[] = {
 #include "cli/commands/commands.def"
 #undef C
     NULL};
+
+int lw_command_tables(const lw_command *command, lw_opts *o, void *config)
+{
+    for (size_t i = 0; i < LW_COUNT(command->options) && command->options[i]; i++)
+        LW_TRY(lw_opts_add(o, command->options[i], config));
+    return 0;
+}

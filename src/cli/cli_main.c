@@ -115,8 +115,7 @@ static int lay_tables(lw_cli *cli, lw_arena *arena)
         if (!config)
             return LW_ENOMEM;
         cli->config = config;
-        for (size_t i = 0; i < LW_COUNT(cli->command->options) && cli->command->options[i]; i++)
-            LW_TRY(lw_opts_add(&cli->opts, cli->command->options[i], config));
+        LW_TRY(lw_command_tables(cli->command, &cli->opts, config));
     }
     return lw_opts_add(&cli->opts, lw_global_options, &cli->global);
 }

@@ -54,8 +54,7 @@ static int read_stage(const lw_cli *cli, const char *path, const json_t *recipe,
     LW_CLEANUP(lw_str_clear) lw_str what = {0};
     LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
     lw_opts o = {.arena = cli->opts.arena};
-    for (size_t i = 0; i < LW_COUNT(command->options) && command->options[i]; i++)
-        LW_TRY(lw_opts_add(&o, command->options[i], config));
+    LW_TRY(lw_command_tables(command, &o, config));
     LW_TRY(lw_opts_section(path, recipe, lw_demo_stage_name(id), &tree));
     lw_str_addf(&what, "%s#%s", path, lw_demo_stage_name(id));
     LW_TRY(lw_opts_set_tree(&o, lw_str_c(&what), command->name, tree));
