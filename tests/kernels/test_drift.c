@@ -302,6 +302,41 @@ static void expect_everywhere(check *t, drift_problem *p, double tol, const char
     check_next(t);
 }
 
+/* Large groups of which the first pass notes near pairs, see drift_near.h: what it takes for granted
+ * of all vectors is that of 64 of them, here every seventh sample. That is true, and there is room
+ * (0; 1: of different spreads); those have copies, the others none (2); or most pairs are near and
+ * find no room (3). */
+static void near_pairs(check *t)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        lw_drift_shape s = {.g = kind == 0 ? 2 : 1,
+                            .n = 448,
+                            .np = kind == 3 ? 901 : 521,
+                            .nu = kind == 1 ? 0 : 37,
+                            .t = 1,
+                            .c = kind == 3 ? 9 : 40,
+                            .k = kind == 3 ? 3 : 2,
+                            .tau = {0.02, 0.05, 0.2}};
+        if (kind == 2) {
+            s.k = 1;
+            s.tau[0] = 0.1;
+        }
+        drift_problem p = drift_new(t, s, 0);
+        double *const to[] = {p.x_d, p.pos_d, p.unc_d};
+        const int64_t n[] = {p.nx, p.npos, p.nunc};
+        for (int side = 0; side < 3; side++) {
+            float *u = check_in(t, n[side] + 1, 0, -1, 1);
+            for (int64_t i = 0; i < n[side]; i++) {
+                int copy = kind == 2 && side == 0 && i / s.c % 14 == 7;
+                to[side][i] = (double)u[copy ? i - 7 * s.c : i] * (kind == 1 && !side ? 0.3 : 1.0);
+            }
+        }
+        for (ptrdiff_t g = 0; g < s.g; g++)
+            p.w_d[g] = g == 1 ? 0.0 : 1.5;
+        expect_everywhere(t, &p, 2e-5, "near pairs");
+    }
+}
+
 /* Temperatures that are powers of powers of each other: no exponential is raised so far that its
  * rounding shows. */
 static void far_powers(check *t)
@@ -477,6 +512,7 @@ int main(int argc, char **argv)
         {"far centre", far_centre}, {"units", units},
         {"copies", copies},         {"far clusters", far_clusters},
         {"large", large},           {"out of reach", out_of_reach},
+        {"near pairs", near_pairs},
     };
     return check_main(argc, argv, "drift", cases, LW_COUNT(cases));
 }

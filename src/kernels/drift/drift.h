@@ -28,10 +28,11 @@
  * Work is cut into phases with a barrier between: run all tasks of phase 0, then of phase 1, ... in
  * any order inside a phase. Two regimes, chosen by shape: TILE (many small groups, a task is some
  * whole groups) and SWEEP (few large groups, a task is a block of generated samples). Distances are
- * kept between phases while all of them fit LW_DRIFT_PARK bytes. Else SWEEP keeps those of a first
- * part of the samples, no more than the operands take and than LW_DRIFT_PARK, and computes the
- * others again, once (see drift_ahead.h): memory beyond the operands is O(G T (N + M) (C + K) + K
- * G T N C), never N x M.
+ * kept between phases while all of them fit LW_DRIFT_PARK bytes. Else SWEEP meets them once: it
+ * takes the normalisers ahead of S (drift_ahead.h) and notes the few pairs that may matter once these
+ * are known (drift_near.h). Where affinities have no floor it keeps distances of a first part of the
+ * samples, no more than the operands take and than LW_DRIFT_PARK, and computes the others again,
+ * once. Memory beyond the operands is O(G T (N + M) (C + K) + K G T N C), never N x M.
  *
  * Doors: groups need not be met at once. A call with a door works on some groups of a key of
  * `whole` ones; sums are added up in `after`, going on from `before`, by group number. Where calls
@@ -41,7 +42,7 @@
  *
  * Cost: 2 N M C (K + 1) FLOP a group, of which large groups do less: most affinities lie at their
  * floor and share one vector. Of that floor at the peak of one thread, small groups take 1.25 to
- * 1.30 times the time, large ones 0.50 to 0.85, groups of 16 x 80 with 32 channels 4.0
+ * 1.30 times the time, large ones 0.31 to 0.42, groups of 16 x 80 with 32 channels 4.0
  * (docs/performance-zen4.md).
  *
  * Files: drift_layout.h is the map of memory and of phases, drift_ref.inc the field in plain C.
@@ -52,9 +53,11 @@
  *   drift_pack.h      operands centred and packed
  *   drift_distance.h  tiles of distances
  *   drift_sums.h      temperatures, exponentials, normalisers
- *     drift_ahead.h     the same taken with the first pass, at a guess of S
- *     drift_field.h     affinities and what they gather
- *       drift_close.h     V of a strip from what was gathered
+ *     drift_near.h      pairs that may matter, noted by the first pass
+ *       drift_ahead.h     that pass: normalisers too, at a guess of S
+ *       drift_field.h     affinities of a tile and what they gather
+ *         drift_side.h      of all tiles of a side, or of what was noted of them
+ *           drift_close.h     V of a strip from what was gathered
  */
 #ifndef LW_KERNELS_DRIFT_H
 #define LW_KERNELS_DRIFT_H

@@ -3,7 +3,8 @@
  * Drift field: the first pass over the distances.
  *
  * It finds S and the minima. Where distances are too many to keep, each further pass costs the
- * products again, so it also takes the sums of drift_sums.h, ahead of S: at a guess S' of it.
+ * products again, so it also notes near pairs (drift_near.h) and takes the sums of drift_sums.h, ahead
+ * of S: at a guess S' of it.
  * With y = d - S', b' = 1 / (S' tau) and b = 1 / (S tau), a row (or column) has
  *
  *   log sum e^{-b y} = log sum e^{-b' y} - e mu + e^2 kappa / 2 + r,   e = b - b',
@@ -20,66 +21,62 @@
 #ifndef LW_KERNELS_DRIFT_AHEAD_H
 #define LW_KERNELS_DRIFT_AHEAD_H
 
-#include "kernels/drift/drift_sums.h"
+#include "kernels/drift/drift_near.h"
 
-/* A group's share of the guess from some of its targets: sums of w d and w d^2 of sampled pairs. */
-static void drift_probe(const drift_job *q, double *to, ptrdiff_t j0, ptrdiff_t j1)
+/* A group's share of the guess from some of its targets: sums of w d and w d^2 of sampled pairs. And
+ * of the sums that limits of near pairs come from, [KINDS][K][LANES], unless `near` is NULL. */
+static void drift_probe(const drift_job *q, double *to, float *near, ptrdiff_t j0, ptrdiff_t j1)
 {
-    ptrdiff_t n = q->s->n, step = n / LW_DRIFT_LANES > 1 ? n / LW_DRIFT_LANES : 1;
-    ptrdiff_t live = n < LW_DRIFT_LANES ? n : LW_DRIFT_LANES, channels = q->s->c;
-    drift_strip st = {0, (live + 15) / 16 * 16, live};
-    drift_job probe = *q;
-    float xn[LW_DRIFT_LANES] = {0}, on[LW_DRIFT_LANES] = {0};
+    drift_probes p;
     vf d_sum = v_zero(), d2_sum = v_zero();
-    probe.xt = q->out;
-    ptrdiff_t panels = (live + LW_DRIFT_NR - 1) / LW_DRIFT_NR * LW_DRIFT_NR;
-    memset(probe.xt, 0, (size_t)(panels * channels) * sizeof *probe.xt);
-    for (ptrdiff_t i = 0; i < live; i += LW_DRIFT_NR)
-        tile_transpose(probe.xt + i * channels, LW_DRIFT_NR, q->t + i * step * q->d.pitch,
-                       step * q->d.pitch, live - i < LW_DRIFT_NR ? live - i : LW_DRIFT_NR, channels,
-                       1.0f);
-    for (ptrdiff_t i = 0; i < live; i++) {
-        xn[i] = q->tn[i * step];
-        on[i] = 1.0f;
-    }
+    ptrdiff_t n = q->s->n, kind = q->s->k * LW_DRIFT_LANES, rows;
+    double weight, square = drift_mean_square(q, &weight);
+    drift_near_guess guess = drift_near_guess_of(q, sqrt(square));
+    drift_probes_open(&p, q, 0, n);
     to[0] = to[1] = 0;
-    for (ptrdiff_t j = j0; j < j1; j += LW_DRIFT_ROWS) {
-        ptrdiff_t rows = j1 - j < LW_DRIFT_ROWS ? j1 - j : LW_DRIFT_ROWS;
-        drift_gram(&probe, q->buf_d, st, j, rows, 0);
+    if (near)
+        drift_fill(near, DRIFT_NEAR_KINDS * kind, 0.0f);
+    for (ptrdiff_t j = j0; j < j1; j += rows) {
+        ptrdiff_t end = j < n && n < j1 ? n : j1;
+        rows = end - j < LW_DRIFT_ROWS ? end - j : LW_DRIFT_ROWS;
+        drift_probe_squares(&p, j, rows);
         for (ptrdiff_t l = 0; l < rows; l++)
-            for (ptrdiff_t i = 0; i < st.lanes; i += VL) {
-                vf both = v_add(v_set1(q->tn[j + l]), v_load(xn + i));
-                vf d2 = v_fnma(v_set1(2.0f), v_load(q->buf_d + l * st.lanes + i), both);
-                vf w = v_mul(v_set1(q->w[j + l]), v_load(on + i));
-                d2 = v_max(d2, v_zero());
+            for (ptrdiff_t i = 0; i < p.st.lanes; i += VL) {
+                vf d2 = v_load(q->buf_d + l * p.st.lanes + i);
+                vf w = v_mul(v_set1(q->w[j + l]), v_load(p.on + i));
                 d2_sum = v_fma(v_mul(d2, v_set1(0x1p-40f)), w, d2_sum); /* w may be large */
                 d_sum = v_fma(v_sqrt(d2), w, d_sum);
             }
         to[0] += v_hsum_d(d_sum);
         to[1] += v_hsum_d(d2_sum) * 0x1p40;
         d_sum = d2_sum = v_zero();
+        if (near)
+            drift_near_sums(q, near + (j < n ? DRIFT_OWN : DRIFT_ROW) * kind, &guess, &p, j, rows,
+                            j < n);
+    }
+    if (!near)
+        return;
+    for (ptrdiff_t i = 0; i < kind; i++) /* a row has both */
+        near[DRIFT_ROW * kind + i] += near[DRIFT_OWN * kind + i];
+    drift_probes_open(&p, q, n, q->d.m - n);
+    for (ptrdiff_t j = j0; j < j1 && j < n; j += rows) {
+        ptrdiff_t end = j1 < n ? j1 : n;
+        rows = end - j < LW_DRIFT_ROWS ? end - j : LW_DRIFT_ROWS;
+        drift_probe_squares(&p, j, rows);
+        drift_near_sums(q, near + DRIFT_OTHER * kind, &guess, &p, j, rows, 0);
     }
 }
 
 /* Mean of w d of the group by its probes, and its sum of weights in *weight. */
 static double drift_guess_group(const drift_job *q, const double *probes, double *weight)
 {
-    ptrdiff_t n = q->s->n, cp = q->d.cp;
-    double d = 0, d2 = 0, xx = 0, tt = 0, xt = 0, live = n < LW_DRIFT_LANES ? n : LW_DRIFT_LANES;
+    ptrdiff_t n = q->s->n;
+    double d = 0, d2 = 0, live = (double)drift_probe_count(q, n);
     for (int i = 0; i < LW_DRIFT_PROBES; i++) {
         d += probes[2 * i];
         d2 += probes[2 * i + 1];
     }
-    *weight = 0;
-    for (ptrdiff_t j = 0; j < q->d.m; j++) {
-        xx += j < n ? (double)q->tn[j] : 0;
-        tt += (double)q->w[j] * (double)q->tn[j];
-        *weight += (double)q->w[j];
-    }
-    for (ptrdiff_t c = 0; c < cp; c++)
-        xt += (double)q->base[2 * cp + c] * (double)(q->base[c] + q->base[cp + c]);
-    double all = xx / (double)n + tt / *weight - 2 * xt / ((double)n * *weight),
-           some = d2 / (live * *weight);
+    double all = drift_mean_square(q, weight), some = d2 / (live * *weight);
     return d / (live * *weight) * (all > 0 && some > 0 ? sqrt(all / some) : 1.0);
 }
 
@@ -89,13 +86,14 @@ typedef struct drift_ahead {
     float h;
     float by;    /* y is in units of 1 / by, about h, so that squares stay far from overflow */
     float *csum; /* [K][3][m] sums of e, e y, e y^2 over the block's samples */
+    drift_notes *notes; /* NULL: no near pairs are noted */
 } drift_ahead;
 
 static drift_ahead drift_ahead_of(const drift_job *q, double guess, float *csum)
 {
-    drift_job at = *q;
-    lw_drift_rule_of(&at.rule, q->s, guess);
-    return (drift_ahead){drift_taus_of(&at), (float)guess, (float)(1.0 / fmax(guess, 1e-4)), csum};
+    drift_near_guess at = drift_near_guess_of(q, guess);
+    return (drift_ahead){
+        .t = at.t, .h = at.h, .by = (float)(1.0 / fmax(guess, 1e-4)), .csum = csum};
 }
 
 /* The sums of `rows` targets (rows 0 .. of e and d) at one temperature, over the lanes of a strip
@@ -192,6 +190,8 @@ static double drift_span(const drift_job *q, float *cmin, const drift_ahead *a, 
         sum += v_hsum_d(part);
         if (a)
             drift_ahead_tile(q, a, tile, st, j0, n, columns);
+        if (a && a->notes)
+            drift_notes_tile(q, a->notes, tile, st, j0, n);
     }
     return sum;
 }
@@ -225,10 +225,13 @@ static double drift_distances(const drift_job *q, float *cmin, const drift_ahead
     if (drift_kept(q, st))
         for (ptrdiff_t j = 0; j < st.i0; j += LW_DRIFT_ROWS)
             drift_fresh(q, drift_kept(q, st) + j * st.lanes, st, j, LW_DRIFT_ROWS);
+    if (a->notes)
+        drift_notes_open(q, a->notes, st);
     double sum = drift_span(q, cmin, a, st, st.i0, end, 0) +
                  2.0 * drift_span(q, cmin, a, st, end, n, 1);
     drift_ahead_turn(q, cmin, a, st);
-    return self + sum + drift_span(q, cmin, a, st, n, m, 1);
+    sum += drift_span(q, cmin, a, st, n, q->d.neg, 1);
+    return self + sum + drift_span(q, cmin, a, st, q->d.neg, m, 1);
 }
 
 /* Whether sums at the guess serve: see above. Minima are known. */

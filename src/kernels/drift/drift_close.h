@@ -11,7 +11,7 @@
 #ifndef LW_KERNELS_DRIFT_CLOSE_H
 #define LW_KERNELS_DRIFT_CLOSE_H
 
-#include "kernels/drift/drift_field.h"
+#include "kernels/drift/drift_side.h"
 
 static const double drift_slight = 1.0 / 256;
 

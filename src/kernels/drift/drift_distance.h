@@ -186,4 +186,49 @@ static float *drift_tile(const drift_job *q, drift_strip st, ptrdiff_t j0, ptrdi
     return tile;
 }
 
+/* Some of a group's targets, from one on, a step apart: as many as a strip has lanes. */
+typedef struct drift_probes {
+    drift_job job; /* whose lanes these are */
+    drift_strip st;
+    ptrdiff_t step;
+    float xn[LW_DRIFT_LANES]; /* squared norms */
+    float on[LW_DRIFT_LANES]; /* 1, and 0 in lanes without one */
+} drift_probes;
+
+/* How many of n. */
+static ptrdiff_t drift_probe_count(const drift_job *q, ptrdiff_t n)
+{
+    return n < q->d.lanes ? n : q->d.lanes;
+}
+
+static void drift_probes_open(drift_probes *p, const drift_job *q, ptrdiff_t from, ptrdiff_t n)
+{
+    ptrdiff_t channels = q->s->c, live = drift_probe_count(q, n);
+    *p = (drift_probes){.job = *q, .st = {0, (live + 15) / 16 * 16, live}, .step = n / live};
+    float *xt = p->job.xt = q->out;
+    ptrdiff_t panels = (live + LW_DRIFT_NR - 1) / LW_DRIFT_NR * LW_DRIFT_NR;
+    memset(xt, 0, (size_t)(panels * channels) * sizeof *xt);
+    for (ptrdiff_t i = 0; i < live; i += LW_DRIFT_NR)
+        tile_transpose(xt + i * channels, LW_DRIFT_NR, q->t + (from + i * p->step) * q->d.pitch,
+                       p->step * q->d.pitch, live - i < LW_DRIFT_NR ? live - i : LW_DRIFT_NR,
+                       channels, 1.0f);
+    for (ptrdiff_t i = 0; i < live; i++) {
+        p->xn[i] = q->tn[from + i * p->step];
+        p->on[i] = 1.0f;
+    }
+}
+
+/* Squared distances of the targets j0 .. j0 + n - 1 to the probes into buf_d, [n][lanes]. */
+static void drift_probe_squares(const drift_probes *p, ptrdiff_t j0, ptrdiff_t n)
+{
+    const drift_job *q = &p->job;
+    drift_gram(q, q->buf_d, p->st, j0, n, 0);
+    for (ptrdiff_t j = 0; j < n; j++)
+        for (ptrdiff_t i = 0; i < p->st.lanes; i += VL) {
+            float *at = q->buf_d + j * p->st.lanes + i;
+            vf both = v_add(v_set1(q->tn[j0 + j]), v_load(p->xn + i));
+            v_store(at, v_max(v_fnma(v_set1(2.0f), v_load(at), both), v_zero()));
+        }
+}
+
 #endif

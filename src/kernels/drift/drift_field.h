@@ -13,7 +13,7 @@
 #ifndef LW_KERNELS_DRIFT_FIELD_H
 #define LW_KERNELS_DRIFT_FIELD_H
 
-#include "kernels/drift/drift_sums.h"
+#include "kernels/drift/drift_near.h"
 
 typedef struct drift_tally {
     ptrdiff_t pairs; /* above the floor */
@@ -145,15 +145,13 @@ LW_WORD void drift_gather_panel(const drift_job *q, float *out, const float *t, 
     }
 }
 
-/* The same as drift_gather_dense, pair by pair. Where there are many pairs, so few targets at a
- * time that a panel of them stays in the first cache. */
+/* The same as drift_gather_dense, pair by pair as q->reach has them. Where there are many, so few
+ * targets at a time that a panel of them stays in the first cache. */
 static void drift_gather_pairs(const drift_job *q, float *out, drift_strip st, ptrdiff_t j0,
                                ptrdiff_t n, int first, int many)
 {
     ptrdiff_t cp = q->d.cp, step = many ? 512 / VL : (n + 63) / 64 * 64;
     const float *t = drift_rows_at(q, j0);
-    for (ptrdiff_t j = 0; j < n; j += 64)
-        drift_turn_bits(q->reach + j, q->bits + j, n - j);
     for (ptrdiff_t j = 0; j < n; j += step, first = 0) {
         ptrdiff_t c = 0;
         drift_some some = {j / 64, (step + 63) / 64,
@@ -178,10 +176,13 @@ static void drift_gather(const drift_job *q, float *out, float *sum, const drift
     drift_tally tally = {0};
     DRIFT_BY_POWER(t->power[k], drift_affinity, q, &tally, sum, e, st, j0, n, k, least, at);
     ptrdiff_t vectors = q->d.cp / 16;
-    if (tally.pairs * (5 * vectors + 36) < 4 * n * st.live * vectors)
-        drift_gather_pairs(q, out, st, j0, n, first, tally.pairs > n * st.live / 8);
-    else
+    if (tally.pairs * (5 * vectors + 36) >= 4 * n * st.live * vectors) {
         drift_gather_dense(q, out, st, j0, n, first);
+        return;
+    }
+    for (ptrdiff_t j = 0; j < n; j += 64)
+        drift_turn_bits(q->reach + j, q->bits + j, n - j);
+    drift_gather_pairs(q, out, st, j0, n, first, tally.pairs > n * st.live / 8);
 }
 
 /* Targets of a tile and where one side's begin and end. */
@@ -230,28 +231,24 @@ static const float *drift_tile_kept(const drift_job *q, float self, drift_strip 
     return q->powers_kept ? drift_kept(q, st) + j0 * st.lanes : drift_tile(q, st, j0, n, self);
 }
 
-/* All targets of one side (negatives or positives) for a strip, every temperature. */
-static void drift_side(const drift_job *q, const drift_taus *t, float self, drift_strip st,
-                       int positive)
+/* A tile of one side (negatives or positives) for a strip, every temperature. */
+static void drift_side_tile(const drift_job *q, const drift_taus *t, float self, drift_strip st,
+                            int positive, ptrdiff_t j0, ptrdiff_t n)
 {
-    drift_cut cut = drift_cut_of(q, positive);
-    for (ptrdiff_t j0 = cut.from; j0 < cut.to; j0 += cut.step) {
-        ptrdiff_t n = cut.to - j0 < cut.step ? cut.to - j0 : cut.step;
-        const float *d = drift_tile_kept(q, self, st, j0, n);
-        if (q->fetch && st.i0 == 0) {
-            drift_pack_late(q, j0, n);
-            *q->fetch = drift_next_tile(q, j0 + n);
-        }
-        for (int base = 0; base < t->k; base++) {
-            if (t->base[base] != base)
-                continue;
-            const float *e = drift_tile_powers(q, t, base, d, st, j0, n);
-            for (int k = 0; k < t->k; k++) {
-                ptrdiff_t at = (positive * t->k + k) * q->d.lanes;
-                if (t->base[k] == base)
-                    drift_gather(q, drift_gathered(q, positive, k, st), q->sums + at, t, k, e, st,
-                                 j0, n, j0 == cut.from);
-            }
+    const float *d = drift_tile_kept(q, self, st, j0, n);
+    if (q->fetch && st.i0 == 0) {
+        drift_pack_late(q, j0, n);
+        *q->fetch = drift_next_tile(q, j0 + n);
+    }
+    for (int base = 0; base < t->k; base++) {
+        if (t->base[base] != base)
+            continue;
+        const float *e = drift_tile_powers(q, t, base, d, st, j0, n);
+        for (int k = 0; k < t->k; k++) {
+            ptrdiff_t at = (positive * t->k + k) * q->d.lanes;
+            if (t->base[k] == base)
+                drift_gather(q, drift_gathered(q, positive, k, st), q->sums + at, t, k, e, st, j0,
+                             n, j0 == (positive ? q->d.neg : 0));
         }
     }
 }

@@ -35,17 +35,67 @@ static ptrdiff_t groups_of_task(const lw_drift_shape *s, const lw_drift_dims *d)
     return least < by_count ? least : by_count;
 }
 
-/* All distances are kept when they fit LW_DRIFT_PARK; else (SWEEP) as many as the operands take. */
+static ptrdiff_t segments_of(ptrdiff_t targets)
+{
+    return (targets + LW_DRIFT_ROWS - 1) / LW_DRIFT_ROWS;
+}
+
+ptrdiff_t lw_drift_segment(const lw_drift_shape *s, const lw_drift_dims *d, ptrdiff_t j)
+{
+    if (j < s->n)
+        return j / LW_DRIFT_ROWS;
+    if (j < d->neg)
+        return segments_of(s->n) + (j - s->n) / LW_DRIFT_ROWS;
+    return segments_of(s->n) + segments_of(s->nu) + (j - d->neg) / LW_DRIFT_ROWS;
+}
+
+/* Tiles that the strips before one meet: a strip meets its own samples and those behind it. */
+static double tiles_before(const lw_drift_dims *d, ptrdiff_t strip)
+{
+    return (double)strip * (double)d->m -
+           (double)LW_DRIFT_LANES / 2 * (double)strip * (double)(strip - 1);
+}
+
+ptrdiff_t lw_drift_near_at(const lw_drift_dims *d, ptrdiff_t strip)
+{
+    return (ptrdiff_t)((double)d->near * (tiles_before(d, strip) / tiles_before(d, d->strips)));
+}
+
+/* Bytes of all operands and of a few numbers of each temperature. */
+static double operands_of(const lw_drift_shape *s, const lw_drift_dims *d)
+{
+    return (double)d->whole * (double)(s->n + d->m) * (double)(s->c + s->k) * sizeof(float);
+}
+
+/* Whether affinities have a floor that most pairs of a large group lie at. */
+static int has_floor(const lw_drift_shape *s)
+{
+    return s->variant == LW_DRIFT_OFFICIAL && !s->rows_only;
+}
+
+/* Near pairs of a group that are noted where distances are not all kept: as many as take twice the room
+ * of the operands, and no more than LW_DRIFT_PARK. A note is a distance and a place. */
+static ptrdiff_t near_room(const lw_drift_shape *s, const lw_drift_dims *d)
+{
+    double whole = (double)d->whole, room = 2.0 * operands_of(s, d),
+           table = (double)d->strips * (double)(d->segments + 1) * sizeof(uint32_t);
+    room = (room < (double)LW_DRIFT_PARK ? room : (double)LW_DRIFT_PARK) / whole + 65536.0;
+    if (!has_floor(s) || table > room / 2)
+        return 0;
+    return (ptrdiff_t)((room - table) / (sizeof(float) + sizeof(uint16_t)));
+}
+
+/* All distances are kept when they fit LW_DRIFT_PARK; else (SWEEP) as many as the operands take,
+ * where near pairs do not serve instead. */
 static ptrdiff_t strips_kept(const lw_drift_shape *s, const lw_drift_dims *d)
 {
     double strip = (double)d->whole * (double)d->m * LW_DRIFT_LANES * sizeof(float),
-           operands = (double)d->whole * (double)(s->n + d->m) * (double)(s->c + s->k) *
-                      sizeof(float);
+           operands = operands_of(s, d);
     if (s->keep)
         return s->keep < 0 ? 0 : s->keep == 2 && !d->tile ? 1 : d->strips;
     if ((double)d->whole * (double)d->m * (double)d->lp * sizeof(float) <= (double)LW_DRIFT_PARK)
         return d->strips;
-    if (d->tile)
+    if (d->tile || near_room(s, d) > 0)
         return 0;
     double budget = operands < (double)LW_DRIFT_PARK ? operands : (double)LW_DRIFT_PARK;
     return clamp(budget / strip, 0, d->strips);
@@ -66,6 +116,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     d->low = s->bf16 && s->c > LW_DRIFT_DIRECT;
     d->low_pitch = ((d->cp + 31) / 32 | 1) * 16;
     d->moments = s->k * (s->k + 1) / 2;
+    d->segments = segments_of(s->n) + segments_of(s->nu) + segments_of(s->np);
     d->jb = d->m < LW_DRIFT_TARGETS ? d->m : LW_DRIFT_TARGETS;
     ptrdiff_t entries = d->lp * d->m;
     d->tile = s->regime == LW_DRIFT_TILE ||
@@ -73,6 +124,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
                (entries <= 8192 || (entries <= 65536 && d->whole >= 8)));
     d->kept = strips_kept(s, d);
     d->ahead = !d->tile && d->kept < d->strips;
+    d->near = d->ahead && s->door != LW_DRIFT_SCALE ? near_room(s, d) : 0;
     ptrdiff_t most = d->ahead ? LW_DRIFT_AHEAD_BLOCKS : LW_DRIFT_BLOCKS,
               rows = round_up((s->n + most - 1) / most, LW_DRIFT_LANES);
     d->rows = d->tile ? s->n : rows;
@@ -159,6 +211,16 @@ void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_
     map->csum = take(&at, sweep * groups * (parts + 1) * k * m * real);
     map->probes = take(&at, ahead * groups * LW_DRIFT_PROBES * 2 * sizeof(double));
     map->guess = take(&at, ahead * sizeof(double));
+    size_t near = d->near > 0, notes = (size_t)d->near;
+    map->near_mean = take(&at, near * groups * 2 * (size_t)(d->cp + 16) * real);
+    map->near_sums = take(&at, near * groups * LW_DRIFT_PROBES * 3 * k * LW_DRIFT_LANES * real);
+    map->near_rule = take(&at, near * groups * 32 * real);
+    map->near_root = take(&at, near * groups * (m + lp) * real);
+    map->near_d = take(&at, groups * notes * real);
+    map->near_at = take(&at, groups * notes * sizeof(uint16_t));
+    map->near_from =
+        take(&at, near * groups * (size_t)(d->strips * (d->segments + 1)) * sizeof(uint32_t));
+    map->near_bad = take(&at, near * groups * (size_t)(d->segments + d->strips));
     map->v_unit = take(&at, sizeof(double));
     map->scale = take(&at, s->own_scale ? (size_t)s->t * sizeof(double) : 0);
     map->stats = take(&at, (size_t)LW_DRIFT_STATS(LW_DRIFT_MAX_TAU) * sizeof(double));

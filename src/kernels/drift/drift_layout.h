@@ -23,8 +23,8 @@ enum { TILE_DIST, TILE_SCALE, TILE_FIELD, TILE_LAMBDA, TILE_COMBINE, TILE_PHASES
 enum {
     SWEEP_PACK,    /* group: centre, pack, norms, weights */
     SWEEP_PROBE,   /* ahead, group x probe: distances of a few samples */
-    SWEEP_GUESS,   /* ahead, one: guess of S */
-    SWEEP_DIST,    /* group x block: distances, S, minima; ahead: sums */
+    SWEEP_GUESS,   /* ahead, one: guess of S; from what distance on a pair is no near one */
+    SWEEP_DIST,    /* group x block: distances, S, minima; ahead: sums, near pairs */
     SWEEP_SCALE,   /* one: S */
     SWEEP_MINIMA,  /* group: target minima over blocks; factors of the sums */
     SWEEP_SUM,     /* group x block: exponential sums over targets and over samples, where those
@@ -54,6 +54,8 @@ typedef struct lw_drift_dims {
     ptrdiff_t jb;           /* targets of a tile */
     ptrdiff_t moments;      /* K (K + 1) / 2 products V_a . V_b */
     ptrdiff_t kept;         /* strips of a group whose distances are kept in work */
+    ptrdiff_t near;         /* ahead: near pairs of a group there is room for, 0: none are noted */
+    ptrdiff_t segments;     /* targets of a group in tiles of LW_DRIFT_ROWS, kind by kind */
     int tile;               /* regime is TILE */
     int ahead;              /* SWEEP: distances are not all kept; see drift_ahead.h */
     int low;                /* distances from vectors rounded to bf16 */
@@ -80,9 +82,18 @@ typedef struct lw_drift_map {
     size_t csum;   /* SWEEP: float [groups][parts + 1][K][m]; a part a block, ahead three */
     size_t probes; /* ahead: double [groups][PROBES][2] */
     size_t guess;  /* ahead: double */
-    size_t v_unit; /* double, after *_SCALE: unit of v, see reduce_scale */
-    size_t scale;  /* own_scale: double [T], S of each slot after *_SCALE */
-    size_t stats;  /* double: S after *_SCALE, all of stats after *_LAMBDA */
+    /* Near pairs, see drift_near.h */
+    size_t near_mean; /* float [groups][2][cp + 16], see drift_near_means */
+    size_t near_sums; /* float [groups][PROBES][3][K][LANES], see drift_near_decide */
+    size_t near_rule; /* float [groups][32]: a drift_near_rule */
+    size_t near_root; /* float [groups][m + lp], halves of r of targets and of samples */
+    size_t near_d;    /* float [groups][near] */
+    size_t near_at;   /* uint16_t [groups][near] */
+    size_t near_from; /* uint32_t [groups][strips][segments + 1] */
+    size_t near_bad;  /* uint8_t [groups][segments + strips], see drift_near_check */
+    size_t v_unit;    /* double, after *_SCALE: unit of v, see reduce_scale */
+    size_t scale;     /* own_scale: double [T], S of each slot after *_SCALE */
+    size_t stats;     /* double: S after *_SCALE, all of stats after *_LAMBDA */
     size_t bytes;
 } lw_drift_map;
 
@@ -121,6 +132,11 @@ void lw_drift_pad_of(lw_drift_pad *pad, const lw_drift_shape *s, const lw_drift_
 void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_drift_dims *d);
 void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s);
 void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_dims *d);
+/* Number of the tile of LW_DRIFT_ROWS targets that begins at target j; these begin anew at each of
+ * generated, unconditional and positive ones. */
+ptrdiff_t lw_drift_segment(const lw_drift_shape *s, const lw_drift_dims *d, ptrdiff_t j);
+/* Where the near pairs of strip number `strip` begin; that of the last + 1 is d->near. */
+ptrdiff_t lw_drift_near_at(const lw_drift_dims *d, ptrdiff_t strip);
 
 /* Work of the reference. */
 size_t lw_drift_work_ref(const lw_drift_shape *s);

@@ -11,6 +11,17 @@ typedef struct drift_queue {
     ptrdiff_t at, end;
 } drift_queue;
 
+/* Where near pairs and what decides on them lie, see drift_near.h. NULL where none are noted. */
+typedef struct drift_near {
+    struct drift_near_rule *rule;
+    float *column;  /* [m] r / 2 of targets among generated samples */
+    float *row;     /* [lp] of samples among all targets */
+    float *d;       /* [near] distances */
+    uint16_t *at;   /* [near] row in a tile of LW_DRIFT_ROWS targets << 6 | lane */
+    uint32_t *from; /* [strips][segments + 1] where those of a tile begin */
+    uint8_t *bad;   /* [segments + strips] whose notes do not serve */
+} drift_near;
+
 /* What a task works on: shapes, the group's operands and the places of its intermediate results. */
 typedef struct drift_job {
     const lw_drift_io *io;
@@ -28,6 +39,7 @@ typedef struct drift_job {
     float *u, *v_i, *rsum, *csum; /* [K][m], [K][lp], [K][lp], [K][m] */
     float *rmom;                  /* SWEEP ahead: [K][3][lp], see drift_ahead.h */
     float *v;                     /* [K][N][cp] */
+    drift_near near;
     float *buf_d, *buf_e, *buf_a, *out, *sums; /* scratch */
     uint64_t *bits, *reach;
     drift_queue *fetch; /* where targets are packed late, else NULL */

@@ -384,6 +384,20 @@ LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
     vi_store_u16(all, v);
     memcpy(p, all, (size_t)n * sizeof *p);
 }
+LW_WORD void v_pack(float *p, vf v, vm m)
+{
+    float all[8];
+    _mm256_storeu_ps(all, v);
+    for (uint32_t bits = vm_bits(m); bits; bits &= bits - 1)
+        *p++ = all[__builtin_ctz(bits)];
+}
+LW_WORD void vi_pack_u16(uint16_t *p, vi v, vm m)
+{
+    uint16_t all[8];
+    vi_store_u16(all, v);
+    for (uint32_t bits = vm_bits(m); bits; bits &= bits - 1)
+        *p++ = all[__builtin_ctz(bits)];
+}
 LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
 {
     uint8_t all[8];

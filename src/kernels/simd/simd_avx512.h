@@ -382,6 +382,14 @@ LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
 {
     _mm256_mask_storeu_epi16(p, vm_first(n), _mm512_cvtepi32_epi16(v));
 }
+LW_WORD void v_pack(float *p, vf v, vm m)
+{
+    v_store_n(p, _mm512_maskz_compress_ps(m, v), __builtin_popcount(m));
+}
+LW_WORD void vi_pack_u16(uint16_t *p, vi v, vm m)
+{
+    vi_store_u16_n(p, _mm512_maskz_compress_epi32(m, v), __builtin_popcount(m));
+}
 LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
 {
     _mm_mask_storeu_epi8(p, vm_first(n), _mm512_cvtepi32_epi8(v));

@@ -317,6 +317,16 @@ LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
     if (n > 0)
         *p = (uint16_t)v;
 }
+LW_WORD void v_pack(float *p, vf v, vm m)
+{
+    if (m)
+        *p = v;
+}
+LW_WORD void vi_pack_u16(uint16_t *p, vi v, vm m)
+{
+    if (m)
+        *p = (uint16_t)v;
+}
 LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
 {
     if (n > 0)

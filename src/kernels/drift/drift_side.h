@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drift field: what all targets of one side (negatives or positives) add to a strip, tile by tile.
+ *
+ * A tile is n targets and all their distances (drift_field.h), or no more than its notes
+ * (drift_near.h) where they serve: what lies above the floor is looked for among these, and every
+ * pair has the floor's part.
+ */
+#ifndef LW_KERNELS_DRIFT_SIDE_H
+#define LW_KERNELS_DRIFT_SIDE_H
+
+#include "kernels/drift/drift_field.h"
+
+/* Whether near pairs serve instead of all distances of a strip. */
+static int drift_noted(const drift_job *q, drift_strip st)
+{
+    return q->near.from && q->range[0] > 1 && !drift_kept(q, st);
+}
+
+/* Notes of one tile of LW_DRIFT_ROWS, of which a strip's samples are the lanes or (turned) the
+ * rows. */
+typedef struct drift_piece {
+    uint32_t from, to;
+    ptrdiff_t first; /* of the targets, or samples, that its rows are */
+    int turned;
+} drift_piece;
+
+/* Whether what was granted of n targets from j0 held. */
+static int drift_near_good(const drift_job *q, ptrdiff_t j0, ptrdiff_t n)
+{
+    const uint8_t *bad = q->near.bad + lw_drift_segment(q->s, &q->d, j0);
+    int good = 1;
+    for (ptrdiff_t j = 0; j < n; j += LW_DRIFT_ROWS)
+        good &= !*bad++;
+    return good;
+}
+
+/* The pieces of n targets from j0 for a strip, at most four; 0: some have no notes that serve.
+ * Generated targets must be those of one strip: the first of two strips has their notes. */
+static int drift_noted_pieces(const drift_job *q, drift_piece *piece, drift_strip st, ptrdiff_t j0,
+                              ptrdiff_t n)
+{
+    int turned = j0 < st.i0, count = 0,
+        row_good = j0 < q->s->n ? drift_near_good(q, st.i0, st.live)
+                                : !q->near.bad[q->d.segments + st.i0 / LW_DRIFT_LANES];
+    ptrdiff_t strip = (turned ? j0 : st.i0) / LW_DRIFT_LANES, rows = turned ? st.live : n;
+    const uint32_t *from = q->near.from + strip * (q->d.segments + 1) +
+                           lw_drift_segment(q->s, &q->d, turned ? st.i0 : j0);
+    if (!row_good || !drift_near_good(q, j0, n))
+        return 0;
+    for (ptrdiff_t row = 0; row < rows; row += LW_DRIFT_ROWS, from++) {
+        if (from[0] == DRIFT_NEAR_NONE || from[1] == DRIFT_NEAR_NONE)
+            return 0;
+        piece[count++] = (drift_piece){from[0], from[1], row, turned};
+    }
+    return count;
+}
+
+/* Exponentials of a tile's notes into buf_e, and whose they are (target << 6 | lane, from the first
+ * of the tile and the strip) into buf_d. Returns their number. */
+static ptrdiff_t drift_noted_powers(const drift_job *q, const drift_piece *piece, int pieces,
+                                    drift_strip st, ptrdiff_t j0, float b)
+{
+    const vi lanes = vi_set1(LW_DRIFT_LANES - 1);
+    uint16_t *at = (uint16_t *)(void *)q->buf_d;
+    const vf bv = v_set1(b), half = v_set1(0.5f);
+    ptrdiff_t count = 0;
+    for (const drift_piece *p = piece; p < piece + pieces; p++)
+        for (ptrdiff_t e = p->from, n; e < p->to; e += VL, count += n) {
+            n = p->to - e < VL ? p->to - e : VL;
+            vi code = vi_load_u16_n(q->near.at + e, n), lane = vi_and(code, lanes),
+               row = vi_add(vi_shr(code, 6), vi_set1((uint32_t)p->first));
+            vi i = p->turned ? row : lane, j = p->turned ? lane : row;
+            vf shift = v_add(v_gather(q->rmin + st.i0, i), v_gather(q->cmin + j0, j));
+            vf d = v_load_n(q->near.d + e, n);
+            v_store_n(q->buf_e + count, drift_exp(v_mul(v_fms(shift, half, d), bv)), n);
+            vi_store_u16_n(at + count, vi_or(vi_shl(j, 6), i), n);
+        }
+    return count;
+}
+
+/* Of a tile's `count` notes those above the floor at temperature k: affinities less the floor's to
+ * buf_a and sum, which to reach. Returns how many. */
+LW_WORD ptrdiff_t drift_noted_rows(const drift_job *q, float *sum, drift_strip st, ptrdiff_t j0,
+                                   ptrdiff_t n, ptrdiff_t count, int k, float low, vf least,
+                                   const int p)
+{
+    const uint16_t *at = (const uint16_t *)(const void *)q->buf_d;
+    const float *rs = q->rsum + k * q->d.lp + st.i0, *cs = q->csum + k * q->d.m + j0;
+    const vi lanes = vi_set1(LW_DRIFT_LANES - 1);
+    ptrdiff_t pairs = 0;
+    float above[VL];
+    for (ptrdiff_t e = 0; e < count; e += VL) {
+        ptrdiff_t live = count - e < VL ? count - e : VL;
+        vi code = vi_load_u16_n(at + e, live);
+        vf x = v_mul(drift_power(v_load_n(q->buf_e + e, live), least, p),
+                     v_gather(rs, vi_and(code, lanes)));
+        x = v_mul(x, v_gather(cs, vi_shr(code, 6)));
+        uint32_t bits = vm_bits(v_gt(x, v_set1(low))) & (uint32_t)(((uint64_t)1 << live) - 1);
+        v_store(above, v_sub(x, v_set1(low)));
+        pairs += __builtin_popcount(bits);
+        for (; bits; bits &= bits - 1) {
+            int l = __builtin_ctz(bits);
+            ptrdiff_t i = at[e + l] % LW_DRIFT_LANES, j = at[e + l] / LW_DRIFT_LANES;
+            sum[i] += above[l];
+            q->buf_a[i / 16 * 16 * n + j * 16 + i % 16] = above[l];
+            q->reach[j / 64 * 64 + i] |= (uint64_t)1 << j % 64;
+        }
+    }
+    return pairs;
+}
+
+/* n targets from j0, all of one weight, for a strip, every temperature, from their notes. */
+static void drift_noted_tile(const drift_job *q, const drift_taus *t, const drift_piece *piece,
+                             int pieces, drift_strip st, int positive, ptrdiff_t j0, ptrdiff_t n)
+{
+    int first = j0 == (positive ? q->d.neg : 0);
+    float low = drift_floor(q) * q->w[j0];
+    for (int base = 0; base < t->k; base++) {
+        if (t->base[base] != base)
+            continue;
+        ptrdiff_t count = drift_noted_powers(q, piece, pieces, st, j0, t->b[base]), pairs = 0;
+        for (int k = 0; k < t->k; k++) {
+            float *sum = q->sums + (positive * t->k + k) * q->d.lanes;
+            vf least = v_set1(t->least[k]), all = v_set1(low * (float)n);
+            if (t->base[k] != base)
+                continue;
+            memset(q->reach, 0, (size_t)((n + 63) / 64 * 64) * sizeof *q->reach);
+            for (ptrdiff_t i = 0; i < st.lanes; i += VL)
+                v_store(sum + i, v_add(v_load(sum + i), all));
+            DRIFT_BY_POWER(t->power[k], pairs = drift_noted_rows, q, sum, st, j0, n, count, k, low,
+                           least);
+            if (pairs || first)
+                drift_gather_pairs(q, drift_gathered(q, positive, k, st), st, j0, n, first,
+                                   pairs > n * st.live / 8);
+        }
+    }
+}
+
+/* All targets of one side for a strip, from their notes where they have any. */
+static void drift_noted_side(const drift_job *q, const drift_taus *t, float self, drift_strip st,
+                             int positive)
+{
+    ptrdiff_t j0 = positive ? q->d.neg : 0, to = positive ? q->d.m : q->d.neg, n;
+    for (; j0 < to; j0 += n) {
+        drift_piece piece[LW_DRIFT_TARGETS / LW_DRIFT_ROWS];
+        ptrdiff_t most = j0 < q->s->n ? LW_DRIFT_LANES : LW_DRIFT_TARGETS,
+                  end = j0 < q->s->n ? q->s->n : to;
+        n = end - j0 < most ? end - j0 : most;
+        int pieces = drift_noted_pieces(q, piece, st, j0, n);
+        if (pieces)
+            drift_noted_tile(q, t, piece, pieces, st, positive, j0, n);
+        else
+            drift_side_tile(q, t, self, st, positive, j0, n);
+    }
+}
+
+/* All targets of one side for a strip. */
+static void drift_side(const drift_job *q, const drift_taus *t, float self, drift_strip st,
+                       int positive)
+{
+    if (drift_noted(q, st)) {
+        drift_noted_side(q, t, self, st, positive);
+        return;
+    }
+    drift_cut cut = drift_cut_of(q, positive);
+    for (ptrdiff_t j0 = cut.from; j0 < cut.to; j0 += cut.step)
+        drift_side_tile(q, t, self, st, positive, j0,
+                        cut.to - j0 < cut.step ? cut.to - j0 : cut.step);
+}
+
+#endif
