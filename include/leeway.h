@@ -120,11 +120,14 @@ typedef struct lw_device_options {
     const char *isa;
 } lw_device_options;
 
-/* Opens the CPU. options may be NULL. LW_ERROR_DEVICE: the CPU lacks that level. */
+/* Opens the CPU; where the environment variable LW_DEVICE is "cuda" or "cuda:1", an NVIDIA GPU and
+ * the CPU beside it. options may be NULL. LW_ERROR_DEVICE: the CPU lacks that level, or there is no
+ * such GPU. */
 LW_API int lw_device_open(const lw_device_options *options, lw_device **device);
 LW_API void lw_device_close(lw_device **device);
 LW_API int lw_device_threads(const lw_device *device);
-LW_API const char *lw_device_isa(const lw_device *device); /* static memory; NULL for NULL */
+/* The level; "cuda" of a GPU. Static memory; NULL for NULL. */
+LW_API const char *lw_device_isa(const lw_device *device);
 
 /* ---- models ---------------------------------------------------------------------------------- */
 

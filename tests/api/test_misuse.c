@@ -238,15 +238,16 @@ static void pictures_under_fire(void **state)
 /* A folder of links to the U-Net's files, whose config.json has a key that nobody knows. */
 static void make_odd_model(char *dir, size_t size)
 {
-    char from[PATH_MAX], to[PATH_MAX], text[8192];
+    char whole[PATH_MAX], from[PATH_MAX + 256], to[PATH_MAX], text[8192];
     snprintf(dir, size, "/tmp/lw-misuse-XXXXXX");
     assert_non_null(mkdtemp(dir));
-    DIR *d = opendir(unet_dir);
+    assert_non_null(realpath(unet_dir, whole)); /* links lead on from where they lie */
+    DIR *d = opendir(whole);
     assert_non_null(d);
     for (struct dirent *e; (e = readdir(d));) {
         if (e->d_name[0] == '.')
             continue;
-        snprintf(from, sizeof from, "%s/%s", unet_dir, e->d_name);
+        snprintf(from, sizeof from, "%s/%s", whole, e->d_name);
         snprintf(to, sizeof to, "%s/%s", dir, e->d_name);
         if (strcmp(e->d_name, "config.json") != 0) {
             assert_int_equal(symlink(from, to), 0);

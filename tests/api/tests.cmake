@@ -8,13 +8,17 @@ add_test(NAME api_models COMMAND sh -c "rm -rf '${models}' && mkdir -p '${models
 set_tests_properties(api_models PROPERTIES LABELS api FIXTURES_SETUP api_models)
 add_test(NAME test_api COMMAND test_api ${models}/unet ${models}/encoder ${models}/clip)
 set_tests_properties(test_api PROPERTIES LABELS api FIXTURES_REQUIRED api_models)
-# Whole API misused; again where inputs and outputs are copies (docs/adr/0016-device-contract.md).
+# Whole API misused; again where inputs and outputs are copies (docs/adr/0016-device-contract.md), and on the emulated
+# GPU (tests/cuda), where the API's other tests run again, too.
 add_executable(test_misuse ${CMAKE_SOURCE_DIR}/tests/api/test_misuse.c)
 target_link_libraries(test_misuse PRIVATE lw_api ${CMOCKA_LIBRARY})
-foreach(where cpu cpu-discrete)
+set(gpu "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/emulated_gpu;UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1")
+add_test(NAME api_cuda COMMAND test_api ${models}/unet ${models}/encoder ${models}/clip)
+set_tests_properties(api_cuda PROPERTIES LABELS api FIXTURES_REQUIRED api_models ENVIRONMENT "LW_DEVICE=cuda;${gpu}")
+foreach(where cpu cpu-discrete cuda)
   add_test(NAME api_misuse_${where} COMMAND test_misuse ${models}/unet)
   set_tests_properties(api_misuse_${where} PROPERTIES LABELS api FIXTURES_REQUIRED api_models
-    ENVIRONMENT "LW_DEVICE=${where};UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1")
+    ENVIRONMENT "LW_DEVICE=${where};${gpu}")
 endforeach()
 if(NOT LW_SANITIZE) # a program that is not built with the sanitizer cannot load a library that is
   find_program(LW_PYTHON python3)

@@ -2,15 +2,22 @@
 /*
  * A run of an exec as one graph of the driver: captured when it runs the second time, since many run
  * once, and started as a whole from then on. What differs between runs are the inputs, which are
- * written before, and the tick, which kernels read from the device's memory.
+ * written before, and the tick, which kernels read from the device's memory. Running allocates
+ * nothing: a recording is the driver's graph itself, or, behind the first run, a mark.
  */
 #include "backend/cuda/cuda_private.h"
 
 #include "plan/plan.h"
 
 struct lw_recording {
-    lw_cu_graph_exec *graph; /* NULL: ran once */
+    char nothing;
 };
+static lw_recording ran_once;
+
+static lw_cu_graph_exec *graph_of(lw_recording *r)
+{
+    return r == &ran_once ? NULL : (lw_cu_graph_exec *)(void *)r;
+}
 
 /* Between the two calls the driver forbids all but launches (error 900): steps start nothing else. */
 static int capture(cuda *d, lw_cu_graph **graph, int (*steps)(void *), void *arg)
@@ -24,15 +31,18 @@ static int capture(cuda *d, lw_cu_graph **graph, int (*steps)(void *), void *arg
     return rc < 0 ? rc : end;
 }
 
-static int record(cuda *d, lw_recording *r, int (*steps)(void *), void *arg)
+static int record(cuda *d, lw_recording **r, int (*steps)(void *), void *arg)
 {
     lw_cu_graph *graph = NULL;
+    lw_cu_graph_exec *ready = NULL;
     int rc = capture(d, &graph, steps, arg);
     if (rc == 0)
-        rc = lw_cuda_check(d, d->cu.GraphInstantiateWithFlags(&r->graph, graph, 0),
+        rc = lw_cuda_check(d, d->cu.GraphInstantiateWithFlags(&ready, graph, 0),
                            "making a recording ready");
     if (graph)
         d->cu.GraphDestroy(graph);
+    if (rc == 0)
+        *r = (lw_recording *)(void *)ready;
     return rc;
 }
 
@@ -41,19 +51,19 @@ int lw_cuda_replay(void *self, lw_recording **r, const struct lw_tick *tick,
 {
     cuda *d = self;
     if (!*r) {
-        *r = lw_calloc(1, sizeof **r);
-        return *r ? steps(arg) : LW_ENOMEM;
+        *r = &ran_once;
+        return steps(arg);
     }
     LW_TRY(lw_cuda_follow(d, tick));
-    if (!(*r)->graph)
-        LW_TRY(record(d, *r, steps, arg));
-    return lw_cuda_check(d, d->cu.GraphLaunch((*r)->graph, d->stream), "starting a recording");
+    if (!graph_of(*r))
+        LW_TRY(record(d, r, steps, arg));
+    return lw_cuda_check(d, d->cu.GraphLaunch(graph_of(*r), d->stream), "starting a recording");
 }
 
 void lw_cuda_forget(void *self, lw_recording **r)
 {
     cuda *d = self;
-    if ((*r)->graph)
-        lw_cuda_check(d, d->cu.GraphExecDestroy((*r)->graph), "freeing a recording");
-    lw_free(r);
+    if (graph_of(*r))
+        lw_cuda_check(d, d->cu.GraphExecDestroy(graph_of(*r)), "freeing a recording");
+    *r = NULL;
 }
