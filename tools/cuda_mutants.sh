@@ -1,54 +1,151 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cuda_mutants.sh [BUILD]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of them after the other
-# and runs the op cases on the emulating driver: every mutant must die. Exit 1: one lived, or the kernels as they are fail.
+# cuda_mutants.sh [BUILD] [barriers|packed]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of them
+# after the other, and breaks in one way after the other how weights of products of bf16 are packed, in kernels and on the
+# host; runs the op cases and the device's test on the emulating driver: every mutant must die. Exit 1: one lived, or what
+# there is fails as it is. BUILD was made with Ninja and has test_ops and test_device.
 set -u
-build=${1:-build}
+build=$(cd -- "${1:-build}" && pwd) || exit 4
+only=${2:-}
 root=$(pwd)
 dir=$(mktemp -d) || exit 4
 trap 'rm -rf "$dir"' EXIT
 kernels=src/backend/cuda/kernels
-mkdir -p "$dir/$kernels" "$dir/gpu"
+mkdir -p "$dir/$kernels" "$dir/gpu" "$dir/host"
+tests=$build
+lived=0
+all=0
 
-# make_gpu: a libcuda.so.1 of the kernels that lie in $dir. One that cannot be made is no mutant that died.
-make_gpu() {
-    for source in "$dir/$kernels"/*.cu; do
-        object=$dir/$(basename "$source" .cu)
-        printf '#include "%s"\n' "$source" >"$object.c"
-        cc -std=gnu17 -O1 -fPIC -ffp-contract=off -I"$dir/src" -I"$root/src" -c "$object.c" -o "$object.o" || broken
-    done
-    cc -std=gnu17 -O1 -fPIC -shared -I"$dir/src" -I"$root/src" "$root/tests/cuda/emulated_driver.c" "$dir"/*.o -lm -lpthread \
-        -o "$dir/gpu/libcuda.so.1" || broken
-}
 broken() {
-    echo 'a mutant cannot be built'
+    echo "a mutant cannot be built: $1"
     exit 1
 }
+# make_gpu SOURCE..: a libcuda.so.1 of these kernels anew and the others as they were. One that cannot be made is no mutant
+# that died.
+make_gpu() {
+    for source in "$@"; do
+        object=$dir/$(basename "$source" .cu)
+        printf '#include "%s"\n' "$source" >"$object.c"
+        cc -std=gnu17 -O1 -fPIC -ffp-contract=off -I"$dir/src" -I"$root/src" -c "$object.c" -o "$object.o" || broken "$source"
+    done
+    cc -std=gnu17 -O1 -fPIC -shared -I"$dir/src" -I"$root/src" "$root/tests/cuda/emulated_driver.c" "$dir"/*.o -lm -lpthread \
+        -o "$dir/gpu/libcuda.so.1" || broken libcuda.so.1
+}
+# make_tests FILE: the tests with FILE of $dir/host in place of their own, by the commands that made them.
+make_tests() {
+    (
+        cd "$build" || exit
+        ninja -t commands test_ops | grep -F " -c $root/$1" |
+            sed "s# -MD -MT [^ ]* -MF [^ ]*##; s# -o [^ ]*# -o $dir/host/mutant.o#; s# -c [^ ]*# -c $dir/host/mutant.c#" | sh || exit
+        for t in test_ops test_device; do
+            ninja -t commands $t | tail -n 1 | sed "s# -o $t # $dir/host/mutant.o -o $dir/host/$t #" | sh || exit
+        done
+    ) || broken "$1"
+}
 passes() {
-    LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda timeout 300 "$build/test_ops" >/dev/null 2>&1
+    LD_LIBRARY_PATH=$dir/gpu timeout 60 "$tests/test_device" cuda >/dev/null 2>&1 &&
+        LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda timeout 300 "$tests/test_ops" >/dev/null 2>&1
+}
+judge() { # judge WHAT
+    all=$((all + 1))
+    if passes; then
+        lived=$((lived + 1))
+        echo "lived: $1"
+    fi
+}
+# mutate FILE TO FROM INSTEAD [K]: FILE with the text INSTEAD for FROM, where it stands for the K-th time, as TO
+mutate() {
+    FROM=$3 INSTEAD=$4 K=${5:-1} awk '
+        BEGIN {from = ENVIRON["FROM"]}
+        (at = index($0, from)) && ++n == ENVIRON["K"] {
+            $0 = substr($0, 1, at - 1) ENVIRON["INSTEAD"] substr($0, at + length(from))
+            done = 1
+        }
+        {print}
+        END {exit !done}' "$1" >"$2" || broken "$1 has no '$3'"
+}
+in_kernel() { # in_kernel NAME FROM INSTEAD [K]
+    f=$kernels/$1
+    mutate "$f" "$dir/$f" "$2" "$3" "${4:-1}"
+    make_gpu "$dir/$f"
+    judge "$1: $2 -> $3"
+    cp "$f" "$dir/$f"
+}
+on_host() { # on_host FILE FROM INSTEAD [K]
+    mutate "$1" "$dir/host/mutant.c" "$2" "$3" "${4:-1}"
+    make_tests "$1"
+    tests=$dir/host
+    judge "$1: $2 -> $3"
+    tests=$build
+}
+
+barriers() {
+    for f in "$kernels"/*.cu "$kernels"/cuda_port.h; do
+        # shellcheck disable=SC2013 # line numbers
+        for line in $(grep -n '^ *LW_\(SYNC\|SYNC_WARP\|COPY_WAIT\)();$' "$f" | cut -d: -f1); do
+            sed "${line}d" "$f" >"$dir/$f"
+            cmp -s "$f" "$dir/$f" && broken "$f"
+            case $f in *.h) make_gpu "$dir/$kernels"/*.cu ;; *) make_gpu "$dir/$f" ;; esac
+            judge "$f:$line"
+        done
+        cp "$f" "$dir/$f"
+        case $f in *.h) ;; *) make_gpu "$dir/$f" ;; esac
+    done
+}
+
+packed_kernels() {
+    # where columns begin, to one who reads and one who writes them; which there are
+    in_kernel cuda_mma.cu '(int64_t)column * a->w_pitch + k' '(int64_t)column * a->k + k'
+    in_kernel cuda_mma.cu 'k = (int32_t)(e % a.w_pitch), column = (int32_t)(e / a.w_pitch)' \
+        'k = (int32_t)(e % a.k), column = (int32_t)(e / a.k)'
+    in_kernel cuda_mma.cu '(int64_t)a.n * a.w_pitch' '(int64_t)a.n * a.k'
+    in_kernel cuda_mma.cu 'column < a->n && k < a->w_pitch' 'k < a->w_pitch'
+    # the tail of the depth
+    in_kernel cuda_mma.cu 'column < a->n && k < a->w_pitch' 'column < a->n'
+    in_kernel cuda_mma.cu 'column < a->n && k < a->w_pitch' 'column < a->n && k + 8 < a->w_pitch'
+    in_kernel cuda_mma.cu 'if (k < a.k)' 'if (k <= a.k)'
+    in_kernel cuda_mma.cu 'if (k < a.k)' 'if (k + 1 < a.k)'
+    # which element, and how it is rounded
+    in_kernel cuda_mma.cu '(product_kind)a.kind' PRODUCT_CONV
+    in_kernel cuda_mma.cu '= lw_bf16_bits(w);' '= lw_bf16_bits(w * 0.999f);'
+    # packed weights as if they were not
+    for kind in MATMUL CONV CONV_DX; do
+        in_kernel cuda_mma.cu "mma_tile(&a, PRODUCT_$kind, true" "mma_tile(&a, PRODUCT_$kind, false"
+    done
+    # on their way to shared memory
+    in_kernel cuda_mma.cu 'lw_copy_async(right + (at ^ 1) * PLACE' 'lw_copy_async(right + at * PLACE'
+    in_kernel cuda_mma.cu '!(packed && a->chunks)' '!packed'
+    in_kernel cuda_mma.cu 'if (!packed)' 'if (true)' 2
+    make_gpu "$dir/$kernels/cuda_mma.cu"
+}
+
+packed_host() {
+    product=src/backend/cuda/cuda_lower_product.c
+    on_host $product 'return LW_ROUND_UP(k, 8);' 'return k;'
+    on_host $product 'w_pitch = pitch_of(s->a.k)' 'w_pitch = s->a.k'
+    on_host $product 'pitch_of(p.p[PACK_K]) / 2' 'pitch_of(p.p[PACK_K]) / 4'
+    on_host $product 'at->packed_k, at->trans_b}' 'at->packed_k}'
+    on_host $product '{at->o, at->kh * at->kw * at->c}' '{at->o, at->kh * at->c}'
+    on_host $product '0, at->o, taps}' '0, taps, at->o}'
+    on_host $product '== LW_OP_PACK' '!= LW_OP_PACK'
+    # not at all, twice, in every run, not behind an update
+    on_host $product 'if (i != 1 ||' 'if (i >= 0 ||'
+    on_host src/plan/plan_pack.c 'lw_rewrite_shared(r, LW_OP_PACK, in[i], &p, sizeof p)' \
+        'lw_graph_op(r->to, LW_OP_PACK, &in[i], 1, &p, sizeof p)'
+    on_host src/plan/plan_derived.c 'bool any = !d->made;' 'bool any = true;'
+    on_host src/plan/plan_derived.c 'any |= d->version[i] != v;' ''
 }
 
 cp "$kernels"/* "$dir/$kernels"
-make_gpu
+make_gpu "$dir/$kernels"/*.cu
 if ! passes; then
     echo 'the kernels as they are do not pass'
     exit 1
 fi
-lived=0
-all=0
-for f in "$kernels"/*.cu "$kernels"/cuda_port.h; do
-    # shellcheck disable=SC2013 # line numbers
-    for line in $(grep -n '^ *LW_\(SYNC\|SYNC_WARP\|COPY_WAIT\)();$' "$f" | cut -d: -f1); do
-        sed "${line}d" "$f" >"$dir/$f"
-        cmp -s "$f" "$dir/$f" && broken
-        all=$((all + 1))
-        make_gpu
-        if passes; then
-            lived=$((lived + 1))
-            echo "lived: $f:$line"
-        fi
-    done
-    cp "$f" "$dir/$f"
-done
+if [ "$only" != packed ]; then barriers; fi
+if [ "$only" != barriers ]; then
+    packed_kernels
+    packed_host
+fi
 echo "$((all - lived)) of $all mutants died"
 [ "$lived" -eq 0 ]

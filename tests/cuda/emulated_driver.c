@@ -208,14 +208,22 @@ static struct {
     bool there;
 } copies[THREADS][UNDERWAY];
 
+static bool inside(lw_cu_ptr p, size_t n);
+
+static void wrong(const char *what)
+{
+    fprintf(stderr, "emulated driver: %s\n", what);
+    abort();
+}
+
 /* Until it is waited for, what is to be overwritten is no number. */
 void lw_emu_copy(void *to, const void *from, bool there)
 {
     int *n = &n_copies[lw_emu_tid];
-    if (*n == UNDERWAY || (uintptr_t)to % 16 || (there && (uintptr_t)from % 16)) {
-        fprintf(stderr, "emulated driver: a copy that is not aligned, or too many\n");
-        abort();
-    }
+    if (*n == UNDERWAY || (uintptr_t)to % 16 || (there && (uintptr_t)from % 16))
+        wrong("a copy that is not aligned, or too many");
+    if (there && !inside((lw_cu_ptr)(uintptr_t)from, 16))
+        wrong("a copy from behind a block of memory");
     memset(to, 0xff, 16);
     copies[lw_emu_tid][*n].to = to;
     copies[lw_emu_tid][*n].from = from;
@@ -224,11 +232,16 @@ void lw_emu_copy(void *to, const void *from, bool there)
 
 void lw_emu_copy_wait(void)
 {
-    for (int i = 0; i < n_copies[lw_emu_tid]; i++)
+    for (int i = 0; i < n_copies[lw_emu_tid]; i++) {
+        char *to = copies[lw_emu_tid][i].to;
+        for (int k = 0; k < 16; k++)
+            if (to[k] != (char)0xff)
+                wrong("written where a copy was underway to");
         if (copies[lw_emu_tid][i].there)
-            memcpy(copies[lw_emu_tid][i].to, copies[lw_emu_tid][i].from, 16);
+            memcpy(to, copies[lw_emu_tid][i].from, 16);
         else
-            memset(copies[lw_emu_tid][i].to, 0, 16);
+            memset(to, 0, 16);
+    }
     n_copies[lw_emu_tid] = 0;
 }
 
@@ -296,6 +309,7 @@ static struct {
     void *p;
     size_t bytes;
 } blocks[BLOCKS];
+static int last_block; /* none behind it was ever used */
 static int contexts, streams, modules, graphs, events;
 static size_t used;
 static _Thread_local bool entered; /* the calling thread has a context */
@@ -480,6 +494,7 @@ CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
                 q[n + (size_t)k] = canary(k);
             blocks[i].p = q;
             blocks[i].bytes = n;
+            last_block = i > last_block ? i : last_block;
             used += n;
             *p = (lw_cu_ptr)(uintptr_t)q;
             return 0;
@@ -510,10 +525,14 @@ CALL(MemFree_v2, lw_cu_ptr p)
 /* Does [p, p + n) lie in a block? */
 static bool inside(lw_cu_ptr p, size_t n)
 {
-    for (int i = 0; i < BLOCKS; i++) {
-        lw_cu_ptr q = (lw_cu_ptr)(uintptr_t)blocks[i].p;
-        if (q && p >= q && p + n <= q + blocks[i].bytes)
+    static int recent;
+    for (int i = -1; i <= last_block; i++) {
+        int k = i < 0 ? recent : i;
+        lw_cu_ptr q = (lw_cu_ptr)(uintptr_t)blocks[k].p;
+        if (q && p >= q && p + n <= q + blocks[k].bytes) {
+            recent = k;
             return true;
+        }
     }
     return false;
 }

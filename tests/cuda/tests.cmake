@@ -18,6 +18,9 @@ set_tests_properties(test_cuda_ops PROPERTIES LABELS cuda TIMEOUT 900
 add_test(NAME test_cuda_networks COMMAND test_golden_networks WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(test_cuda_networks PROPERTIES LABELS cuda TIMEOUT 900
   ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_GOLDEN_DEVICE=cuda")
+add_test(NAME test_cuda_device COMMAND test_device cuda)
+set_tests_properties(test_cuda_device PROPERTIES LABELS cuda
+  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir}")
 foreach(case cuda cuda_networks)
   add_test(NAME cli_${case} COMMAND sh ${CMAKE_SOURCE_DIR}/tests/cli/run_case.sh
     ${CMAKE_SOURCE_DIR}/tests/cli/${case}.sh $<TARGET_FILE:leeway> ${CMAKE_BINARY_DIR}/cli/${case})

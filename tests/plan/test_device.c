@@ -184,6 +184,85 @@ static void test_store_on_a_device(void **state)
     lw_backend_close(&cpu);
 }
 
+/* ---- packed weights -------------------------------------------------------------------------- */
+
+static const char *device_name = "cpu-discrete"; /* or the program's argument */
+
+static struct {
+    const lw_plan *plan;
+    int (*run)(void *self, const lw_launch *l);
+    int prepared;
+} watched;
+
+static int count_prepared(void *self, const lw_launch *l)
+{
+    for (int k = 0; k < watched.plan->n_prepare; k++)
+        watched.prepared += l->low == &watched.plan->step[k].low && l->task.phase == 0;
+    return watched.run(self, l);
+}
+
+enum { ROWS = 67, DEPTH = 70, COLUMNS = 66 };
+
+/* y of both execs is `times` the numbers of want, but for a column (-1: for none); the weights were packed `packed` times
+ * so far. */
+static void check_packed(lw_exec *const e[2], const float *want, float times, int but, int packed)
+{
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(lw_exec_run(e[i], NULL), 0);
+        const float *y = lw_exec_read(e[i], "y");
+        for (int k = 0; k < ROWS * COLUMNS; k++)
+            assert_true(y[k] == times * want[k] || k % COLUMNS == but);
+    }
+    assert_int_equal(watched.prepared, packed);
+}
+
+/* Weights of products of bf16 are laid out anew behind a touch of their store and at no other time, once for all execs and
+ * all that read them, on devices that record runs, too. */
+static void test_weights_are_packed_once(void **state)
+{
+    static float want[ROWS * COLUMNS];
+    (void)state;
+    plan_lab l;
+    lw_exec *both[2] = {NULL, NULL};
+    memset(&l, 0, sizeof l);
+    assert_int_equal(lw_backend_open(device_name, &(lw_backend_options){.threads = 2}, &l.dev), 0);
+    assert_int_equal(lw_graph_new(&l.g), 0);
+    assert_int_equal(lw_store_new(false, &l.store), 0);
+    l.b = (lw_builder){.g = l.g, .params = lw_store_params(l.store)};
+    lw_val x = lw_cast(l.g, LAB_X(&l, "x", ROWS, DEPTH), LW_BF16, LW_NOVAL),
+           more = lw_cast(l.g, LAB_X(&l, "more", 3, DEPTH), LW_BF16, LW_NOVAL),
+           w = LAB_P(&l, "w", COLUMNS, DEPTH);
+    lab_output(&l, "y", lw_linear_op(l.g, x, w, LW_NOVAL));
+    lab_output(&l, "z", lw_linear_op(l.g, more, w, LW_NOVAL));
+    lab_compile(&l, 1);
+    assert_int_equal(l.plan->n_prepare, 1);
+    assert_int_equal(l.plan->step[0].node->op, LW_OP_PACK);
+    both[0] = l.exec;
+    assert_int_equal(lw_exec_new(l.plan, LW_SLAB_PARAM, &both[1]), 0);
+    lab_fill(&l);
+    memcpy(lw_exec_write(both[1], "x"), lw_exec_read(l.exec, "x"), sizeof(float[ROWS * DEPTH]));
+    watched.plan = l.plan;
+    watched.run = l.dev->run;
+    watched.prepared = 0;
+    l.dev->run = count_prepared;
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    memcpy(want, lw_exec_read(l.exec, "y"), sizeof want);
+    for (int i = 0; i < 4; i++)
+        check_packed(both, want, 1, -1, 1);
+    float *at = lw_store_edit(l.store, 0, LW_SLAB_PARAM);
+    for (int i = 0; i < COLUMNS * DEPTH; i++)
+        at[i] *= 2;
+    lw_store_touch(l.store, LW_SLAB_PARAM);
+    for (int i = 0; i < 3; i++)
+        check_packed(both, want, 2, -1, 2);
+    lw_store_edit(l.store, 0,
+                  LW_SLAB_PARAM)[DEPTH] = INFINITY; /* whatever fills up its neighbour */
+    lw_store_touch(l.store, LW_SLAB_PARAM);
+    check_packed(both, want, 2, 1, 3);
+    lw_exec_free(&both[1]);
+    lab_close(&l);
+}
+
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
 enum { SLOTS = 2, CHANNELS = 24, TAUS = 2, PLACES = LW_DRIFT_STATS(TAUS) };
@@ -365,16 +444,22 @@ static void test_two_ranks_have_one_field(void **state)
     lab_close(&whole);
 }
 
-int main(void)
+/* test_device [NAME]: that device alone, in what every device does */
+int main(int argc, char **argv)
 {
+    const struct CMUnitTest any[] = {cmocka_unit_test(test_weights_are_packed_once)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opened_by_name),
         cmocka_unit_test(test_ports_of_the_cpu_are_no_copies),
         cmocka_unit_test(test_discrete_memory_tells_who_did_not_ask),
         cmocka_unit_test(test_store_on_a_device),
+        cmocka_unit_test(test_weights_are_packed_once),
         cmocka_unit_test(test_reductions_hold_all_parts),
         cmocka_unit_test(test_two_ranks_have_one_field),
         LAB_CASE(test_watched_runs_stop),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (argc < 2)
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    device_name = argv[1];
+    return cmocka_run_group_tests_name("any device", any, NULL, NULL);
 }
