@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch takes on an NVIDIA GPU for what gpu_check.sh times: milliseconds by the driver's events.
 
-gpu_baseline.py [--output FILE] [--seconds S] [PART..]: parts are ceilings, unet, sampling, field, vit, compiled; compiled takes minutes.
+gpu_baseline.py [--output FILE] [--seconds S] [PART..]: parts are ceilings, unet, sampling, field, vit, live, compiled;
+compiled takes minutes.
 FILE is written anew behind each figure, with date, driver and versions, so that a run that is cut off keeps what it has. Exit 6:
 no PyTorch, or none that sees a GPU.
 """
@@ -21,10 +22,11 @@ try:
 except ImportError:
     sys.exit(print("gpu_baseline: PyTorch is not installed here, there is nothing to compare with") or 6)
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "golden"))
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parent / "golden")]
 import spec_unet  # noqa: E402
+from golden import rehearsal  # noqa: E402
 
-PARTS = ("ceilings", "unet", "sampling", "field", "vit", "compiled")
+PARTS = ("ceilings", "unet", "sampling", "field", "vit", "live", "compiled")
 BATCHES = (1, 8, 128)
 TEMPERATURES = (0.02, 0.05, 0.2)
 
@@ -190,6 +192,21 @@ def part_vit(r):
         r.measure_both("vit b14 %s batch 128" % str(dtype)[6:], lambda: net(x))  # noqa: B023
 
 
+def live(dtype, width=192, device="cuda"):
+    """gpu-stress:192 of docs/live.md and what it is given: a frame, its time, the frame before."""
+    with torch.device(device):
+        net, x = rehearsal.Stress(width).eval().requires_grad_(False), torch.randn(1, 3, 64, 64)
+    x = x.to(dtype).to(memory_format=torch.channels_last)
+    return net.to(dtype, memory_format=torch.channels_last), x, torch.full((1,), 40.0, device=device, dtype=dtype)
+
+
+def part_live(r):
+    """In half precision, which the notes ask for and Leeway has not, beside bf16."""
+    for dtype in (torch.float16, torch.bfloat16):
+        net, x, t = live(dtype)
+        r.measure_both("gpu-stress:192 %s batch 1" % str(dtype)[6:], lambda: net(x, t, x))  # noqa: B023
+
+
 def part_compiled(r):
     for batch in (1, 128):
         if not r.late():
@@ -200,6 +217,10 @@ def part_compiled(r):
         net, x = vit(torch.bfloat16)
         call = torch.compile(net, mode="max-autotune", fullgraph=True)
         r.measure("vit b14 bfloat16 batch 128 compiled", lambda: call(x))
+    if not r.late():
+        net, x, t = live(torch.bfloat16)
+        call = torch.compile(net, mode="max-autotune", fullgraph=True)
+        r.measure("gpu-stress:192 bfloat16 batch 1 compiled", lambda: call(x, t, x))
 
 
 def drift(x, pos, unc, weight):

@@ -99,6 +99,7 @@ floors='^unet[.].*_b1$ 0.023 0.45 0.15
 ^sampling[.]ddim50.*_b1$ 1.2 23 7.5
 ^field[.]field_slots16_64x128x32x192$ 0.004 0.05 0.010
 ^field[.]field_1x4096x4096x768$ 0.6 2.4 0.9
+^stream[.]gpu-stress:192_.*_1x$ 0.45 1.5 0.6
 ^vit[.]b14_.*_b128$ 7.7 20 10.5'
 
 # bench NAME SUITE ARGUMENTS..: times by the driver's events into OUT/NAME.json; a line of OUT/rows.txt for each case: its
@@ -131,6 +132,15 @@ time_sampling() {
 time_field() {
     bench bench_field_slots field --filter field_slots16_64x128x32x192 &&
         bench bench_field_large field --filter field_1x4096x4096x768
+}
+
+# A frame through the network of 880 M parameters of live video, bytes to bytes, in bf16: there is no fp16 here, of the same
+# bytes; a small one instead
+time_live() {
+    local model=gpu-stress:192 runs='--samples 100'
+    [ "$short" = yes ] && model=simple-optimized-unet:8 runs='--warm-up 1 --samples 3'
+    # shellcheck disable=SC2086
+    bench bench_live stream --model "$model" --precision bf16 --filter "${model}_bf16_1x" $runs
 }
 
 # An encoder with random weights: profile's median of the whole network
@@ -198,7 +208,7 @@ nvidia-smi -q >"$out/nvidia-smi.log" 2>&1
 "$program" info --json | tee "$out/info.json"
 grep -q '"cuda"' "$out/info.json" && ! grep -q '"devices": \["cpu"\]' "$out/info.json" || exit 6
 trap write_results EXIT
-export -f compare refuses make_networks commands near bench time_unet time_sampling time_field time_vit profiles
+export -f compare refuses make_networks commands near bench time_unet time_sampling time_field time_live time_vit profiles
 export program build out short
 stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 "$build/test_ops" || exit 1
 [ "$short" = yes ] || stage networks 60 env LW_GOLDEN_DEVICE=cuda "$build/test_golden_networks"
@@ -209,6 +219,7 @@ if [ "$short" = no ]; then
     stage time_sampling 40 bash -c time_sampling
     stage time_field 40 bash -c time_field
 fi
+stage time_live 60 bash -c time_live
 stage time_vit 70 bash -c time_vit
 stage profiles 40 bash -c profiles
 # last: slow, and what is left of the time is theirs

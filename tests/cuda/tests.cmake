@@ -16,7 +16,8 @@ add_test(NAME test_cuda_ops COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DI
 set_tests_properties(test_cuda_ops PROPERTIES LABELS cuda TIMEOUT 900
   ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_OPS_LEAST=96")
 add_test(NAME test_cuda_networks COMMAND test_golden_networks WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-set_tests_properties(test_cuda_networks PROPERTIES LABELS cuda TIMEOUT 900
+add_test(NAME test_cuda_rehearsal COMMAND test_golden_rehearsal WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(test_cuda_networks test_cuda_rehearsal PROPERTIES LABELS cuda TIMEOUT 900
   ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_GOLDEN_DEVICE=cuda")
 add_test(NAME test_cuda_device COMMAND test_device cuda)
 set_tests_properties(test_cuda_device PROPERTIES LABELS cuda
