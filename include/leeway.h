@@ -13,7 +13,8 @@
  *
  * Ownership: whoever opens an object closes it. *_close and *_free take the address of the pointer,
  * accept a null pointer inside, and set it to NULL. A session and a sampler borrow their device and
- * their model: free them first. In a callback devices, models and what is running stay open:
+ * their model: free them first. A GPU that computed with a model has its weights: close the model
+ * before that device. In a callback devices, models and what is running stay open:
  * lw_error_message() says so, and the pointer keeps its value.
  *
  * Threads: any object may be used by one thread at a time; different devices are independent.

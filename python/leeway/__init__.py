@@ -292,6 +292,7 @@ class Model(_Owned):
         session = ctypes.c_void_p()
         _check(_lib.lw_session_new(device._open_handle(), self._open_handle(),
                                    ctypes.byref(options), ctypes.byref(session)))
+        self._used_on = device  # on a GPU it has the weights: to be closed behind the model
         try:
             results = self._run_rows(session, given, progress)
         finally:
@@ -348,6 +349,7 @@ class Sampler(_Owned):
                                   precision=_text(precision))
         _check(_lib.lw_sampler_open(self._device._open_handle(), model._open_handle(),
                                     ctypes.byref(options), ctypes.byref(self._handle)))
+        model._used_on = self._device
         info = _SamplerInfo()
         _check(_lib.lw_sampler_describe(self._handle, ctypes.byref(info)))
         self.sampler, self.evaluations = info.sampler.decode(), info.evaluations

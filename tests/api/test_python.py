@@ -129,6 +129,13 @@ class Running(unittest.TestCase):
         with self.assertRaises(ValueError):
             m.run(x[0])
 
+    def test_device_stays_for_its_models(self):
+        """A GPU has the weights of what it computed with (api_python_cuda)."""
+        m, d = leeway.load(UNET), leeway.Device()
+        m.run(np.zeros((1, 3, 16, 16)), device=d)
+        del d
+        m.close()
+
     def test_encoder(self):
         m = leeway.load(os.path.join(MODELS, "encoder"))
         self.assertIsNone(m.method)

@@ -23,9 +23,13 @@ endforeach()
 if(NOT LW_SANITIZE) # a program that is not built with the sanitizer cannot load a library that is
   find_program(LW_PYTHON python3)
   if(LW_PYTHON)
+    set(python "LEEWAY=$<TARGET_FILE:leeway>;MODELS=${models};PYTHONPATH=${CMAKE_SOURCE_DIR}/python;LEEWAY_LIBRARY=$<TARGET_FILE:leeway_shared>;PYTHONDONTWRITEBYTECODE=1")
     add_test(NAME api_python COMMAND ${LW_PYTHON} ${CMAKE_SOURCE_DIR}/tests/api/test_python.py)
-    set_tests_properties(api_python PROPERTIES LABELS api FIXTURES_REQUIRED api_models SKIP_RETURN_CODE 77
-      ENVIRONMENT "LEEWAY=$<TARGET_FILE:leeway>;MODELS=${models};PYTHONPATH=${CMAKE_SOURCE_DIR}/python;LEEWAY_LIBRARY=$<TARGET_FILE:leeway_shared>;PYTHONDONTWRITEBYTECODE=1")
+    set_tests_properties(api_python PROPERTIES LABELS api FIXTURES_REQUIRED api_models SKIP_RETURN_CODE 77 ENVIRONMENT "${python}")
+    add_test(NAME api_python_cuda COMMAND ${LW_PYTHON} ${CMAKE_SOURCE_DIR}/tests/api/test_python.py
+      Running.test_device_stays_for_its_models)
+    set_tests_properties(api_python_cuda PROPERTIES LABELS api FIXTURES_REQUIRED api_models SKIP_RETURN_CODE 77
+      ENVIRONMENT "LW_DEVICE=cuda;${gpu};${python}")
     # Exit code 77, a skip with its reason: neither ONNX Runtime nor OpenVINO is there.
     add_test(NAME onnx_check COMMAND ${LW_PYTHON} ${CMAKE_SOURCE_DIR}/tools/onnx_check.py $<TARGET_FILE:leeway>
       ${models}/unet ${models}/encoder ${models}/clip)

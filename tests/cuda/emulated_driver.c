@@ -312,7 +312,14 @@ static struct {
 static int last_block; /* none behind it was ever used */
 static int contexts, streams, modules, graphs, events;
 static size_t used;
-static _Thread_local bool entered; /* the calling thread has a context */
+static int context_number; /* counts those that went */
+static _Thread_local int entered_number = -1;
+
+/* Is the context that the calling thread entered still there? */
+static bool entered(void)
+{
+    return contexts > 0 && entered_number == context_number;
+}
 
 /* A launch with its arguments; a graph is a row of them. */
 typedef struct node {
@@ -337,6 +344,9 @@ static bool forbidden(void)
     capture_lost |= captured != NULL;
     return captured != NULL;
 }
+#define IN_CONTEXT() \
+    if (!entered())  \
+    return NO_CONTEXT
 #define NOT_IN_CAPTURE() \
     if (forbidden())     \
     return IN_CAPTURE
@@ -434,30 +444,35 @@ CALL(DevicePrimaryCtxRetain, lw_cu_context **c, int d)
 }
 CALL(DevicePrimaryCtxRelease_v2, int d)
 {
-    contexts--;
+    context_number += --contexts == 0;
     return d;
 }
 CALL(CtxSetCurrent, lw_cu_context *c)
 {
+    if (c && entered()) /* there is one: nothing to do that could fail */
+        return 0;
     FAIL_AT_WILL(NO_CONTEXT);
-    entered = c != NULL;
+    entered_number = c ? context_number : -1;
     return c ? 0 : NO_CONTEXT;
 }
 CALL(ModuleLoadData, lw_cu_module **m, const void *image)
 {
     FAIL_AT_WILL(209);
+    IN_CONTEXT();
     *m = (void *)&modules;
     modules++;
     return image ? 0 : 200;
 }
 CALL(ModuleUnload, lw_cu_module *m)
 {
+    IN_CONTEXT();
     modules--;
     return m ? 0 : INVALID;
 }
 CALL(ModuleGetFunction, lw_cu_function **f, lw_cu_module *m, const char *name)
 {
     FAIL_AT_WILL(500);
+    IN_CONTEXT();
     for (size_t i = 0; m && i < sizeof kernels / sizeof *kernels; i++)
         if (strcmp(kernels[i].name, name) == 0) {
             *f = &kernels[i];
@@ -468,6 +483,7 @@ CALL(ModuleGetFunction, lw_cu_function **f, lw_cu_module *m, const char *name)
 CALL(MemGetInfo_v2, size_t *room, size_t *all)
 {
     FAIL_AT_WILL(999);
+    IN_CONTEXT();
     *all = memory_bytes();
     *room = *all > used ? *all - used : 0;
     return 0;
@@ -481,6 +497,7 @@ static char canary(int k)
 CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
 {
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    IN_CONTEXT();
     NOT_IN_CAPTURE();
     if (n > memory_bytes() - used)
         return LW_CU_OUT_OF_MEMORY;
@@ -503,6 +520,7 @@ CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
 }
 CALL(MemFree_v2, lw_cu_ptr p)
 {
+    IN_CONTEXT();
     NOT_IN_CAPTURE();
     for (int i = 0; i < BLOCKS; i++) {
         char *q = blocks[i].p;
@@ -539,6 +557,7 @@ static bool inside(lw_cu_ptr p, size_t n)
 CALL(MemsetD8Async, lw_cu_ptr p, unsigned char v, size_t n, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
+    IN_CONTEXT();
     NOT_IN_CAPTURE();
     if (!s || !inside(p, n))
         return INVALID;
@@ -548,6 +567,7 @@ CALL(MemsetD8Async, lw_cu_ptr p, unsigned char v, size_t n, lw_cu_stream *s)
 CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
+    IN_CONTEXT();
     NOT_IN_CAPTURE();
     if (!s || !inside(p, n))
         return INVALID;
@@ -557,6 +577,7 @@ CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
 CALL(MemcpyDtoHAsync_v2, void *h, lw_cu_ptr p, size_t n, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
+    IN_CONTEXT();
     NOT_IN_CAPTURE();
     if (!s || !inside(p, n))
         return INVALID;
@@ -566,6 +587,7 @@ CALL(MemcpyDtoHAsync_v2, void *h, lw_cu_ptr p, size_t n, lw_cu_stream *s)
 CALL(StreamCreate, lw_cu_stream **s, unsigned flags)
 {
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    IN_CONTEXT();
     *s = (void *)&streams;
     streams++;
     return flags == LW_CU_STREAM_NON_BLOCKING ? 0 : INVALID;
@@ -573,11 +595,13 @@ CALL(StreamCreate, lw_cu_stream **s, unsigned flags)
 CALL(StreamSynchronize, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
+    IN_CONTEXT();
     NOT_IN_CAPTURE();
     return s ? 0 : INVALID;
 }
 CALL(StreamDestroy_v2, lw_cu_stream *s)
 {
+    IN_CONTEXT();
     streams--;
     return s ? 0 : INVALID;
 }
@@ -590,6 +614,7 @@ struct lw_cu_event {
 CALL(EventCreate, lw_cu_event **e, unsigned flags)
 {
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    IN_CONTEXT();
     *e = calloc(1, sizeof **e);
     events += *e != NULL;
     return *e ? (int)flags : LW_CU_OUT_OF_MEMORY;
@@ -598,7 +623,7 @@ CALL(EventRecord, lw_cu_event *e, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
     NOT_IN_CAPTURE();
-    if (!e || !s || !entered)
+    if (!e || !s || !entered())
         return INVALID;
     e->recorded = true;
     return clock_gettime(CLOCK_MONOTONIC, &e->at);
@@ -606,6 +631,7 @@ CALL(EventRecord, lw_cu_event *e, lw_cu_stream *s)
 CALL(EventSynchronize, lw_cu_event *e)
 {
     FAIL_AT_WILL(700);
+    IN_CONTEXT();
     NOT_IN_CAPTURE();
     return e && e->recorded ? 0 : INVALID;
 }
@@ -620,6 +646,7 @@ CALL(EventElapsedTime, float *ms, lw_cu_event *a, lw_cu_event *b)
 }
 CALL(EventDestroy_v2, lw_cu_event *e)
 {
+    IN_CONTEXT();
     events--;
     free(e);
     return 0;
@@ -668,13 +695,14 @@ CALL(LaunchKernel, lw_cu_function *f, unsigned gx, unsigned gy, unsigned gz, uns
     if (!f || !s || extra || gz != 1 || by != 1 || bz != 1 || shared || bx != f->threads || !gx ||
         gx > 0x7fffffffu || !gy || gy > 65535u)
         return INVALID;
-    if (!entered)
+    if (!entered())
         return NO_CONTEXT;
     return captured ? keep_launch(f, args[0], gx, gy) : run_grid(f, args[0], gx, gy);
 }
 CALL(StreamBeginCapture_v2, lw_cu_stream *s, int mode)
 {
     FAIL_AT_WILL(999);
+    IN_CONTEXT();
     if (!s || captured || mode != LW_CU_CAPTURE_THREAD_LOCAL)
         return INVALID;
     captured = calloc(1, sizeof *captured);
@@ -710,6 +738,7 @@ CALL(StreamEndCapture, lw_cu_stream *s, lw_cu_graph **g)
 CALL(GraphInstantiateWithFlags, lw_cu_graph_exec **e, lw_cu_graph *g, unsigned long long flags)
 {
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    IN_CONTEXT();
     NOT_IN_CAPTURE();
     if (!g || !g->first || flags)
         return INVALID;
@@ -725,7 +754,7 @@ CALL(GraphLaunch, lw_cu_graph_exec *e, lw_cu_stream *s)
 {
     FAIL_AT_WILL(719);
     NOT_IN_CAPTURE();
-    int rc = e && s && entered ? 0 : INVALID;
+    int rc = e && s && entered() ? 0 : INVALID;
     replayed++;
     for (node *n = e ? e->graph.first : NULL; n && rc == 0; n = n->next)
         rc = run_grid(n->f, n->args, n->gx, n->gy);

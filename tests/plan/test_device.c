@@ -263,6 +263,55 @@ static void test_weights_are_packed_once(void **state)
     lab_close(&l);
 }
 
+/* ---- threads -------------------------------------------------------------------------------- */
+
+/* A thread that is there before the devices are, and goes from one to the next. */
+typedef struct visitor {
+    lw_exec *exec;
+    pthread_barrier_t meet;
+    float y[6];
+    int rc;
+} visitor;
+
+enum { VISITS = 2 };
+
+static void *visit(void *arg)
+{
+    visitor *v = arg;
+    for (int i = 0; i < VISITS; i++) {
+        pthread_barrier_wait(&v->meet);
+        fill_x(v->exec, 4);
+        v->rc = lw_exec_run(v->exec, NULL);
+        memcpy(v->y, lw_exec_read(v->exec, "y"), sizeof v->y);
+        lw_exec_free(&v->exec);
+        pthread_barrier_wait(&v->meet);
+    }
+    return NULL;
+}
+
+/* Whoever opened a device, any thread computes on it, and the next of that name is another one. */
+static void test_any_thread_computes(void **state)
+{
+    (void)state;
+    plan_lab l;
+    visitor v = {0};
+    pthread_t thread;
+    assert_int_equal(pthread_barrier_init(&v.meet, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, visit, &v), 0);
+    for (int i = 0; i < VISITS; i++) {
+        open_ports(&l, device_name);
+        v.exec = lw_steal(&l.exec);
+        pthread_barrier_wait(&v.meet);
+        pthread_barrier_wait(&v.meet);
+        assert_int_equal(v.rc, 0);
+        for (int k = 0; k < 6; k++)
+            assert_true(v.y[k] == 2 * (4 + (float)k) + (float)(k % 3 + 1));
+        lab_close(&l);
+    }
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&v.meet);
+}
+
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
 enum { SLOTS = 2, CHANNELS = 24, TAUS = 2, PLACES = LW_DRIFT_STATS(TAUS) };
@@ -447,13 +496,15 @@ static void test_two_ranks_have_one_field(void **state)
 /* test_device [NAME]: that device alone, in what every device does */
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest any[] = {cmocka_unit_test(test_weights_are_packed_once)};
+    const struct CMUnitTest any[] = {cmocka_unit_test(test_weights_are_packed_once),
+                                     cmocka_unit_test(test_any_thread_computes)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opened_by_name),
         cmocka_unit_test(test_ports_of_the_cpu_are_no_copies),
         cmocka_unit_test(test_discrete_memory_tells_who_did_not_ask),
         cmocka_unit_test(test_store_on_a_device),
         cmocka_unit_test(test_weights_are_packed_once),
+        cmocka_unit_test(test_any_thread_computes),
         cmocka_unit_test(test_reductions_hold_all_parts),
         cmocka_unit_test(test_two_ranks_have_one_field),
         LAB_CASE(test_watched_runs_stop),

@@ -69,7 +69,7 @@ static void *alloc_block(void *self, size_t bytes)
     cuda *d = self;
     size_t room = 0, all = 0;
     lw_cu_ptr p = 0;
-    if (d->failed ||
+    if (lw_cuda_enter(d) < 0 ||
         lw_cuda_check(d, d->cu.MemGetInfo_v2(&room, &all), "asking for free memory") < 0)
         return NULL;
     int rc = bytes > room ? LW_CU_OUT_OF_MEMORY : d->cu.MemAlloc_v2(&p, LW_MAX(bytes, (size_t)1));
@@ -92,14 +92,16 @@ static void free_block(void *self, void *p, size_t bytes)
 {
     cuda *d = self;
     (void)bytes;
-    if (p)
-        lw_cuda_check(d, d->cu.MemFree_v2(device_ptr(p)), "freeing memory");
+    if (!p)
+        return;
+    d->cu.CtxSetCurrent(d->context); /* what failed is freed, too */
+    lw_cuda_check(d, d->cu.MemFree_v2(device_ptr(p)), "freeing memory");
 }
 
 static void write_block(void *self, void *p, const void *data, size_t bytes)
 {
     cuda *d = self;
-    if (!d->failed && bytes &&
+    if (bytes && lw_cuda_enter(d) == 0 &&
         lw_cuda_check(d, d->cu.MemcpyHtoDAsync_v2(device_ptr(p), data, bytes, d->stream),
                       "copying to it") == 0)
         lw_cuda_check(d, d->cu.StreamSynchronize(d->stream), "copying to it");
@@ -109,7 +111,7 @@ static void write_block(void *self, void *p, const void *data, size_t bytes)
 static void read_block(void *self, void *data, const void *p, size_t bytes)
 {
     cuda *d = self;
-    if (!d->failed && bytes &&
+    if (bytes && lw_cuda_enter(d) == 0 &&
         lw_cuda_check(d, d->cu.MemcpyDtoHAsync_v2(data, device_ptr(p), bytes, d->stream),
                       "copying from it") == 0)
         lw_cuda_check(d, d->cu.StreamSynchronize(d->stream), "copying from it");
@@ -141,22 +143,20 @@ const lw_cuda_tick *lw_cuda_tick_at(const cuda *d)
     return address(d->tick_at);
 }
 
-/* The driver's contexts are a thread's own: workers of the pool have none yet. */
+/* The driver's contexts are a thread's own, and a thread goes from device to device. */
 int lw_cuda_enter(cuda *d)
 {
-    static _Thread_local const cuda *current;
     if (d->failed)
         return lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why);
-    if (current == d)
-        return 0;
-    current = d;
     return lw_cuda_check(d, d->cu.CtxSetCurrent(d->context), "entering it");
 }
 
 int lw_cuda_follow(cuda *d, const lw_tick *tick)
 {
+    if (d->recording) /* by this thread, from its first launch on */
+        return 0;
     LW_TRY(lw_cuda_enter(d));
-    if (d->recording || (tick->seed == d->tick.seed && tick->step == d->tick.step))
+    if (tick->seed == d->tick.seed && tick->step == d->tick.step)
         return 0;
     d->tick = (lw_cuda_tick){.seed = tick->seed, .step = tick->step};
     return lw_cuda_check(d,
@@ -271,6 +271,8 @@ static void add(void *self, float *dst, const float *src, int64_t n)
 static void close_cuda(lw_device *dev)
 {
     cuda *d = dev->self;
+    if (d->context)
+        d->cu.CtxSetCurrent(d->context);
     if (d->tick_at)
         d->cu.MemFree_v2(d->tick_at);
     lw_cuda_free_marks(d);

@@ -67,7 +67,8 @@ bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, 
 void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args);
 /* What kernels read the tick from. */
 const lw_cuda_tick *lw_cuda_tick_at(const cuda *d);
-/* The calling thread computes on this device. LW_EDEVICE: a call failed before. */
+/* The calling thread is in the device's context, without which the driver refuses most calls. LW_EDEVICE: a call failed
+ * before. */
 int lw_cuda_enter(cuda *d);
 /* A phase follows: the calling thread computes on this device, kernels read this tick. */
 int lw_cuda_follow(cuda *d, const struct lw_tick *tick);
