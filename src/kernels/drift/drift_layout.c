@@ -124,7 +124,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
                (entries <= 8192 || (entries <= 65536 && d->whole >= 8)));
     d->kept = strips_kept(s, d);
     d->ahead = !d->tile && d->kept < d->strips;
-    d->near = d->ahead && s->door != LW_DRIFT_SCALE ? near_room(s, d) : 0;
+    d->near = d->ahead ? near_room(s, d) : 0;
     ptrdiff_t most = d->ahead ? LW_DRIFT_AHEAD_BLOCKS : LW_DRIFT_BLOCKS,
               rows = round_up((s->n + most - 1) / most, LW_DRIFT_LANES);
     d->rows = d->tile ? s->n : rows;

@@ -23,8 +23,8 @@
  * serve.
  *
  *   4,096 x 8,192 normal vectors, temperatures 0.02, 0.05, 0.2:   above the floor, and noted
- *       128 channels     D 3.6 +- 0.2 at 0.02                     1.7 %, 2.3 %
- *       768 channels     D 0.62 +- 0.02                           1.0 %, 1.0 %
+ *       128 channels     D 3.6 +- 0.2 at 0.02                     1.7 %, 3.7 %
+ *       768 channels     D 0.62 +- 0.02                           1.0 %, 1.8 %
  *
  * A pair of generated samples is met and noted once, in the strip of the first. As R >= C (R has
  * the terms of C, those of generated ones, and more), limits of C serve it both ways.
