@@ -122,12 +122,10 @@ static void drift_noted_tile(const drift_job *q, const drift_taus *t, const drif
         ptrdiff_t count = drift_noted_powers(q, piece, pieces, st, j0, t->b[base]), pairs = 0;
         for (int k = 0; k < t->k; k++) {
             float *sum = q->sums + (positive * t->k + k) * q->d.lanes;
-            vf least = v_set1(t->least[k]), all = v_set1(low * (float)n);
+            vf least = v_set1(t->least[k]);
             if (t->base[k] != base)
                 continue;
             memset(q->reach, 0, (size_t)((n + 63) / 64 * 64) * sizeof *q->reach);
-            for (ptrdiff_t i = 0; i < st.lanes; i += VL)
-                v_store(sum + i, v_add(v_load(sum + i), all));
             DRIFT_BY_POWER(t->power[k], pairs = drift_noted_rows, q, sum, st, j0, n, count, k, low,
                            least);
             if (pairs || first)
@@ -142,17 +140,25 @@ static void drift_noted_side(const drift_job *q, const drift_taus *t, float self
                              int positive)
 {
     ptrdiff_t j0 = positive ? q->d.neg : 0, to = positive ? q->d.m : q->d.neg, n;
+    double weight = 0; /* of noted tiles */
     for (; j0 < to; j0 += n) {
         drift_piece piece[LW_DRIFT_TARGETS / LW_DRIFT_ROWS];
         ptrdiff_t most = j0 < q->s->n ? LW_DRIFT_LANES : LW_DRIFT_TARGETS,
                   end = j0 < q->s->n ? q->s->n : to;
         n = end - j0 < most ? end - j0 : most;
         int pieces = drift_noted_pieces(q, piece, st, j0, n);
-        if (pieces)
+        if (pieces) {
             drift_noted_tile(q, t, piece, pieces, st, positive, j0, n);
-        else
+            weight += (double)n * (double)q->w[j0];
+        } else {
             drift_side_tile(q, t, self, st, positive, j0, n);
+        }
     }
+    /* The floor's part at once: tile by tile its rounding would not be the same on either side, and V
+     * is a small difference of the two. */
+    float *sum = q->sums + positive * t->k * q->d.lanes;
+    for (ptrdiff_t i = 0; i < t->k * q->d.lanes; i++)
+        sum[i] += (float)((double)drift_floor(q) * weight);
 }
 
 /* All targets of one side for a strip. */
