@@ -24,8 +24,8 @@ static float drift_floor(const drift_job *q)
     return (float)(q->rule.inside > 0 ? sqrt(q->rule.inside) : q->rule.floor);
 }
 
-/* n targets from j0: what lies above the floor to buf_a, which to bits, affinities added
- * to sum[lanes]. soft: A = w sqrt(p^2 + floor^2), not w max(p, floor). */
+/* n targets from j0: what lies above the floor to buf_a, which to bits, and added to
+ * sum[lanes]. soft: A = w sqrt(p^2 + floor^2), not w max(p, floor). */
 LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *sum, const float *e,
                                  drift_strip st, ptrdiff_t j0, ptrdiff_t n, int k, vf least,
                                  float floor_at, const int soft, const int p)
@@ -42,9 +42,9 @@ LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *
                 x = v_sqrt(v_fma(x, x, v_mul(low, low)));
             }
             bits |= (uint64_t)vm_bits(v_gt(x, low)) << i;
-            x = v_max(x, low);
+            x = v_sub(v_max(x, low), low);
             v_store(sum + i, v_add(v_load(sum + i), x));
-            v_store(a + i / 16 * 16 * n + i % 16, v_sub(x, low));
+            v_store(a + i / 16 * 16 * n + i % 16, x);
         }
         if (st.live < LW_DRIFT_LANES)
             bits &= ((uint64_t)1 << st.live) - 1;

@@ -140,39 +140,37 @@ static void drift_noted_side(const drift_job *q, const drift_taus *t, float self
                              int positive)
 {
     ptrdiff_t j0 = positive ? q->d.neg : 0, to = positive ? q->d.m : q->d.neg, n;
-    double weight = 0; /* of noted tiles */
     for (; j0 < to; j0 += n) {
         drift_piece piece[LW_DRIFT_TARGETS / LW_DRIFT_ROWS];
         ptrdiff_t most = j0 < q->s->n ? LW_DRIFT_LANES : LW_DRIFT_TARGETS,
                   end = j0 < q->s->n ? q->s->n : to;
         n = end - j0 < most ? end - j0 : most;
         int pieces = drift_noted_pieces(q, piece, st, j0, n);
-        if (pieces) {
+        if (pieces)
             drift_noted_tile(q, t, piece, pieces, st, positive, j0, n);
-            weight += (double)n * (double)q->w[j0];
-        } else {
+        else
             drift_side_tile(q, t, self, st, positive, j0, n);
-        }
     }
-    /* The floor's part at once: tile by tile its rounding would not be the same on either side, and V
-     * is a small difference of the two. */
-    float *sum = q->sums + positive * t->k * q->d.lanes;
-    for (ptrdiff_t i = 0; i < t->k * q->d.lanes; i++)
-        sum[i] += (float)((double)drift_floor(q) * weight);
 }
 
 /* All targets of one side for a strip. */
 static void drift_side(const drift_job *q, const drift_taus *t, float self, drift_strip st,
                        int positive)
 {
-    if (drift_noted(q, st)) {
-        drift_noted_side(q, t, self, st, positive);
-        return;
-    }
+    const lw_drift_shape *s = q->s;
     drift_cut cut = drift_cut_of(q, positive);
-    for (ptrdiff_t j0 = cut.from; j0 < cut.to; j0 += cut.step)
-        drift_side_tile(q, t, self, st, positive, j0,
-                        cut.to - j0 < cut.step ? cut.to - j0 : cut.step);
+    double weight = positive ? (double)s->np : (double)s->n + (double)s->nu * (double)q->w_u;
+    float *sum = q->sums + positive * t->k * q->d.lanes;
+    if (drift_noted(q, st))
+        drift_noted_side(q, t, self, st, positive);
+    else
+        for (ptrdiff_t j0 = cut.from; j0 < cut.to; j0 += cut.step)
+            drift_side_tile(q, t, self, st, positive, j0,
+                            cut.to - j0 < cut.step ? cut.to - j0 : cut.step);
+    /* The floor's part at once: pair by pair it would be rounded differently on either side, and V is
+     * a small difference of the two. */
+    for (ptrdiff_t i = 0; i < t->k * q->d.lanes; i++)
+        sum[i] += (float)((double)drift_floor(q) * weight);
 }
 
 #endif
