@@ -218,9 +218,8 @@ for run in drift ddpm flow; do
         mv "$dir/probe_$run.new" "$dir/probe_$run.json"
     }
     echo "$run: Frechet distance in $judge: $(number_in frechet "$dir/fid_$run.json")"
-    sed -n '/"named":/,$p' "$dir/probe_$run.json" >"$dir/named.json"
-    echo "$run: shows the class asked for: $(number_in share "$dir/named.json") (by more than half of probes on $judges)"
-    rm "$dir/named.json"
+    named=$(sed -n '/"named":/,$p' "$dir/probe_$run.json" | number_in share -)
+    echo "$run: shows the class asked for: $named (by more than half of probes on $judges)"
     [ -f "$dir/$run.png" ] || "$program" sample "$dir/$run" --n 80 $told --output "$dir/$run.png" --quiet
 done
 set --

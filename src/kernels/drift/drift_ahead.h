@@ -35,7 +35,7 @@ static void drift_probe(const drift_job *q, double *to, float *near, ptrdiff_t j
     drift_probes_open(&p, q, 0, n);
     to[0] = to[1] = 0;
     if (near)
-        drift_fill(near, DRIFT_NEAR_KINDS * kind, 0.0f);
+        drift_fill(near, LW_DRIFT_NEAR_KINDS * kind, 0.0f);
     for (ptrdiff_t j = j0; j < j1; j += rows) {
         ptrdiff_t end = j < n && n < j1 ? n : j1;
         rows = end - j < LW_DRIFT_ROWS ? end - j : LW_DRIFT_ROWS;

@@ -213,8 +213,9 @@ void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_
     map->guess = take(&at, ahead * sizeof(double));
     size_t near = d->near > 0, notes = (size_t)d->near;
     map->near_mean = take(&at, near * groups * 2 * (size_t)(d->cp + 16) * real);
-    map->near_sums = take(&at, near * groups * LW_DRIFT_PROBES * 3 * k * LW_DRIFT_LANES * real);
-    map->near_rule = take(&at, near * groups * 32 * real);
+    map->near_sums = take(&at, near * groups * LW_DRIFT_PROBES * LW_DRIFT_NEAR_KINDS * k *
+                                   LW_DRIFT_LANES * real);
+    map->near_rule = take(&at, near * groups * LW_DRIFT_NEAR_RULE * real);
     map->near_root = take(&at, near * groups * (m + lp) * real);
     map->near_d = take(&at, groups * notes * real);
     map->near_at = take(&at, groups * notes * sizeof(uint16_t));

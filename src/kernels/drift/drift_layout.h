@@ -14,6 +14,8 @@
 #define LW_DRIFT_AHEAD_BLOCKS 32         /* the same where sums are taken ahead */
 #define LW_DRIFT_PROBES 8                /* tasks of a group's guess */
 #define LW_DRIFT_PACKS ((size_t)4 << 20) /* TILE keeps packed operands up to this size */
+#define LW_DRIFT_NEAR_KINDS 3            /* sums that limits of near pairs come from */
+#define LW_DRIFT_NEAR_RULE 32            /* floats that a group's limits take, most */
 #define LW_DRIFT_BATCH 16                /* most groups of a task */
 #define LW_DRIFT_DIRECT \
     8 /* up to this many channels, squared differences instead of the Gram product */
@@ -84,8 +86,8 @@ typedef struct lw_drift_map {
     size_t guess;  /* ahead: double */
     /* Near pairs, see drift_near.h */
     size_t near_mean; /* float [groups][2][cp + 16], see drift_near_means */
-    size_t near_sums; /* float [groups][PROBES][3][K][LANES], see drift_near_decide */
-    size_t near_rule; /* float [groups][32]: a drift_near_rule */
+    size_t near_sums; /* float [groups][PROBES][KINDS][K][LANES], see drift_near_decide */
+    size_t near_rule; /* float [groups][NEAR_RULE]: a drift_near_rule */
     size_t near_root; /* float [groups][m + lp], halves of r of targets and of samples */
     size_t near_d;    /* float [groups][near] */
     size_t near_at;   /* uint16_t [groups][near] */

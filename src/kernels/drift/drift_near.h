@@ -37,14 +37,16 @@
 #define DRIFT_NEAR_NONE UINT32_MAX /* in drift_near.from: a tile without notes is there */
 
 /* Sums that are looked at: of columns of generated targets, of rows, of columns of others. */
-enum { DRIFT_OWN, DRIFT_ROW, DRIFT_OTHER, DRIFT_NEAR_KINDS };
+enum { DRIFT_OWN, DRIFT_ROW, DRIFT_OTHER };
 
 /* What decides on pairs. */
 typedef struct drift_near_rule {
     float own, other; /* of pairs with a generated target, and with another */
-    float most[DRIFT_NEAR_KINDS][LW_DRIFT_MAX_TAU]; /* what -(log C) / 2 b - (r - h) / 2 may be */
+    float most[LW_DRIFT_NEAR_KINDS]
+              [LW_DRIFT_MAX_TAU]; /* what -(log C) / 2 b - (r - h) / 2 may be */
 } drift_near_rule;
-_Static_assert(sizeof(drift_near_rule) <= 32 * sizeof(float), "lw_drift_map.near_rule");
+_Static_assert(sizeof(drift_near_rule) <= LW_DRIFT_NEAR_RULE * sizeof(float),
+               "lw_drift_map.near_rule");
 
 /* Temperatures at a guess of S, which also serves as h. */
 typedef struct drift_near_guess {
@@ -191,39 +193,42 @@ static float drift_near_granted(const drift_job *q, const drift_near_guess *from
 static void drift_near_decide(const drift_job *q, double guess, const float *parts)
 {
     ptrdiff_t n = q->s->n, others = q->d.m - n, k_count = q->s->k,
-              all = DRIFT_NEAR_KINDS * k_count * LW_DRIFT_LANES;
-    float sums[DRIFT_NEAR_KINDS * LW_DRIFT_MAX_TAU * LW_DRIFT_LANES] = {0}, low[DRIFT_NEAR_KINDS];
+              all = LW_DRIFT_NEAR_KINDS * k_count * LW_DRIFT_LANES;
+    float sums[LW_DRIFT_NEAR_KINDS * LW_DRIFT_MAX_TAU * LW_DRIFT_LANES] = {0},
+                                                        low[LW_DRIFT_NEAR_KINDS][LW_DRIFT_MAX_TAU];
     double weight, square = drift_mean_square(q, &weight);
     drift_near_guess from = drift_near_guess_of(q, sqrt(square)),
                      at = drift_near_guess_of(q, guess);
     drift_near_rule *rule = q->near.rule;
-    const float *root[DRIFT_NEAR_KINDS] = {q->near.column, q->near.row, q->near.column + n},
+    const float *root[LW_DRIFT_NEAR_KINDS] = {q->near.column, q->near.row, q->near.column + n},
                 floor_log = logf(0.99f * (float)q->rule.floor);
     for (ptrdiff_t part = 0; part < LW_DRIFT_PROBES; part++)
         for (ptrdiff_t i = 0; i < all; i++)
             sums[i] += parts[part * all + i];
-    rule->own = rule->other = -3e38f;
-    for (int pass = 0; pass < 2; pass++) /* the limits, then what they leave each temperature */
+    for (int kind = 0; kind < LW_DRIFT_NEAR_KINDS; kind++) {
+        ptrdiff_t count = kind == DRIFT_OTHER ? others : n, live = drift_probe_count(q, count);
+        float terms = logf((float)fmax(drift_near_terms(q, kind), 1));
         for (int k = 0; k < k_count; k++) {
-            float b = at.t.b[k], above = -floor_log / b;
-            for (int kind = 0; kind < DRIFT_NEAR_KINDS; kind++) {
-                ptrdiff_t count = kind == DRIFT_OTHER ? others : n,
-                          live = drift_probe_count(q, count);
-                float granted = drift_near_granted(q, &from, b, kind, k,
-                                                   sums + (kind * k_count + k) * LW_DRIFT_LANES,
-                                                   root[kind], live, count / live);
-                low[kind] = -0.5f * (logf((float)fmax(drift_near_terms(q, kind), 1)) + granted) / b;
-            }
-            if (!pass) {
-                rule->own = fmaxf(rule->own, above + 2 * low[DRIFT_OWN]);
-                rule->other = fmaxf(rule->other, above + low[DRIFT_ROW] + low[DRIFT_OTHER]);
-                continue;
-            }
-            float rest = rule->other - above - low[DRIFT_ROW] - low[DRIFT_OTHER];
-            rule->most[DRIFT_OWN][k] = 0.5f * (rule->own - above);
-            rule->most[DRIFT_ROW][k] = low[DRIFT_ROW] + 0.5f * rest;
-            rule->most[DRIFT_OTHER][k] = low[DRIFT_OTHER] + 0.5f * rest;
+            float b = at.t.b[k],
+                  granted = drift_near_granted(q, &from, b, kind, k,
+                                               sums + (kind * k_count + k) * LW_DRIFT_LANES,
+                                               root[kind], live, count / live);
+            low[kind][k] = -0.5f * (terms + granted) / b;
         }
+    }
+    rule->own = rule->other = -3e38f;
+    for (int k = 0; k < k_count; k++) {
+        float above = -floor_log / at.t.b[k];
+        rule->own = fmaxf(rule->own, above + 2 * low[DRIFT_OWN][k]);
+        rule->other = fmaxf(rule->other, above + low[DRIFT_ROW][k] + low[DRIFT_OTHER][k]);
+    }
+    for (int k = 0; k < k_count; k++) { /* what the limits leave each temperature */
+        float above = -floor_log / at.t.b[k],
+              rest = rule->other - above - low[DRIFT_ROW][k] - low[DRIFT_OTHER][k];
+        rule->most[DRIFT_OWN][k] = 0.5f * (rule->own - above);
+        rule->most[DRIFT_ROW][k] = low[DRIFT_ROW][k] + 0.5f * rest;
+        rule->most[DRIFT_OTHER][k] = low[DRIFT_OTHER][k] + 0.5f * rest;
+    }
 }
 
 /* Whether a sum of n is less than was granted. sums: 1 / sqrt C relative to the least distance
