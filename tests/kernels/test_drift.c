@@ -170,6 +170,8 @@ static const lw_drift_shape sizes[] = {
     {.g = 1, .n = 65, .np = 70, .nu = 0, .t = 2, .c = 16, .k = 3, .tau = {0.2, 0.05, 0.02}},
     {.g = 2, .n = 130, .np = 300, .nu = 40, .t = 1, .c = 48, .k = 3, .tau = {0.2, 0.05, 0.02}},
     {.g = 1, .n = 20, .np = 31, .nu = 2, .t = 1, .c = 300, .k = 1, .tau = {0.1}},
+    /* tasks of several groups whose packs are too many to be kept */
+    {.g = 2, .n = 9, .np = 20, .nu = 6, .t = 300, .c = 35, .k = 2, .tau = {0.2, 0.05}},
 };
 
 /* Both regimes, distances kept or computed again, every variant: the oracle's field; gaps stay

@@ -25,32 +25,41 @@ static float drift_floor(const drift_job *q)
 }
 
 /* n targets from j0: what lies above the floor to buf_a, which to bits, and added to
- * sum[lanes]. soft: A = w sqrt(p^2 + floor^2), not w max(p, floor). */
+ * sum[lanes]. soft: A = w sqrt(p^2 + floor^2), not w max(p, floor). lanes: of the strip; where it is a
+ * constant, sums stay in registers. */
 LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *sum, const float *e,
                                  drift_strip st, ptrdiff_t j0, ptrdiff_t n, int k, vf least,
-                                 float floor_at, const int soft, const int p)
+                                 float floor_at, const int soft, const int p, const ptrdiff_t lanes)
 {
-    const float *rs = q->rsum + k * q->d.lp + st.i0, *cs = q->csum + k * q->d.m;
-    for (ptrdiff_t j = 0; j < n; j++, e += st.lanes) {
-        vf cv = v_set1(cs[j0 + j]), low = v_set1(floor_at * q->w[j0 + j]);
+    const float *rs = q->rsum + k * q->d.lp + st.i0, *cs = q->csum + k * q->d.m + j0,
+                *w = q->w + j0;
+    uint64_t *bits = q->bits,
+             live = st.live < LW_DRIFT_LANES ? ((uint64_t)1 << st.live) - 1 : ~(uint64_t)0;
+    ptrdiff_t pairs = 0;
+    vf sums[LW_DRIFT_LANES / VL];
+    for (ptrdiff_t i = 0; i < lanes; i += VL)
+        sums[i / VL] = v_load(sum + i);
+    for (ptrdiff_t j = 0; j < n; j++, e += lanes) {
+        vf cv = v_set1(cs[j]), low = v_set1(floor_at * w[j]);
         float *a = q->buf_a + j * 16;
-        uint64_t bits = 0;
-        for (ptrdiff_t i = 0; i < st.lanes; i += VL) {
+        uint64_t above = 0;
+        for (ptrdiff_t i = 0; i < lanes; i += VL) {
             vf x = v_mul(v_mul(drift_power(v_load(e + i), least, p), v_load(rs + i)), cv);
             if (soft) { /* what is far below the floor would be denormal as a square */
                 x = v_max(x, v_mul(low, v_set1(1e-3f)));
                 x = v_sqrt(v_fma(x, x, v_mul(low, low)));
             }
-            bits |= (uint64_t)vm_bits(v_gt(x, low)) << i;
+            above |= (uint64_t)vm_bits(v_gt(x, low)) << i;
             x = v_sub(v_max(x, low), low);
-            v_store(sum + i, v_add(v_load(sum + i), x));
+            sums[i / VL] = v_add(sums[i / VL], x);
             v_store(a + i / 16 * 16 * n + i % 16, x);
         }
-        if (st.live < LW_DRIFT_LANES)
-            bits &= ((uint64_t)1 << st.live) - 1;
-        q->bits[j] = bits;
-        tally->pairs += __builtin_popcountll(bits);
+        bits[j] = above & live;
+        pairs += __builtin_popcountll(above & live);
     }
+    for (ptrdiff_t i = 0; i < lanes; i += VL)
+        v_store(sum + i, sums[i / VL]);
+    tally->pairs += pairs;
 }
 
 LW_WORD void drift_affinity(const drift_job *q, drift_tally *tally, float *sum, const float *e,
@@ -58,9 +67,13 @@ LW_WORD void drift_affinity(const drift_job *q, drift_tally *tally, float *sum, 
                             float floor_at, const int p)
 {
     if (q->rule.inside > 0)
-        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 1, p);
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 1, p, st.lanes);
+    else if (st.lanes == 16)
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, 16);
+    else if (st.lanes == LW_DRIFT_LANES)
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, LW_DRIFT_LANES);
     else
-        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p);
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, st.lanes);
 }
 
 /* out[live][cp] += buf_a^T times targets j0 .. j0 + n - 1 (=, for the first). A panel of channels

@@ -133,7 +133,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     lw_drift_pack_of(&pack, s, d);
     d->packs_kept = !d->tile ||
                     (double)d->whole * (double)pack.floats * 4.0 <= (double)LW_DRIFT_PACKS;
-    d->late = !d->packs_kept && d->kept && d->batch == 1;
+    d->late = !d->packs_kept && d->kept;
 }
 
 static ptrdiff_t take_floats(ptrdiff_t *at, ptrdiff_t floats)

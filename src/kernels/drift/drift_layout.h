@@ -63,8 +63,9 @@ typedef struct lw_drift_dims {
     int low;                /* distances from vectors rounded to bf16 */
     ptrdiff_t low_pitch;    /* words of a rounded vector, an odd number of cache lines */
     int packs_kept;         /* packed operands stay in work between phases */
-    int late;               /* TILE: in its second phase a group's targets are packed tile by
-                             * tile, right before they are summed up */
+    int late;               /* TILE: in its second phase targets are only centred again: those of a
+                             * task's one group tile by tile, right before they are summed up; those
+                             * of several groups in a row at its beginning */
 } lw_drift_dims;
 
 /* Byte offsets into work. Pitches of groups: lw_drift_pack's floats, m lp, ... */

@@ -8,11 +8,9 @@
 
 /* Vectors of a group lie apart, where the hardware does not look ahead. Always inline: gcc 12 takes
  * a function that only prefetches for one without effect and drops its calls. */
-LW_WORD void drift_prefetch(const drift_job *q, ptrdiff_t j)
+LW_WORD void drift_prefetch(const drift_job *q, drift_place at)
 {
-    if (j >= q->d.m)
-        return;
-    const float *from = drift_target(q, j);
+    const float *from = drift_vector(q, at);
     for (ptrdiff_t c = 0; c < q->s->c; c += 16)
         __builtin_prefetch(from + c);
 }
@@ -35,9 +33,9 @@ static void drift_fill(float *p, ptrdiff_t n, float x)
         p[i] = x;
 }
 
-static void drift_add_to_mean(const drift_job *q, ptrdiff_t j, float share)
+LW_WORD void drift_add_to_mean(const drift_job *q, drift_place at, float share)
 {
-    const float *from = drift_target(q, j);
+    const float *from = drift_vector(q, at);
     vf by = v_set1(share);
     ptrdiff_t c = 0, channels = q->s->c;
     for (; c + VL <= channels; c += VL)
@@ -59,33 +57,45 @@ LW_WORD vf drift_pack_vector(const drift_job *q, ptrdiff_t j, ptrdiff_t c, vf t,
     return v_fma(t, t, norm);
 }
 
-static float drift_weight_of(const drift_job *q, ptrdiff_t j)
+static inline float drift_weight_of(const drift_job *q, drift_place at)
 {
-    return j >= q->s->n && j < q->d.neg ? q->w_u : 1.0f;
+    return at.kind == 1 ? q->w_u : 1.0f;
 }
 
-/* Target j centred, its norm and weight; its part of the weighted sum of its side. */
-static void drift_pack_target(const drift_job *q, ptrdiff_t j)
+/* Target j, which lies `at`, centred, its norm and weight; its part of the weighted sum of its side. */
+LW_WORD void drift_pack_target(const drift_job *q, ptrdiff_t j, drift_place at)
 {
-    const lw_drift_shape *s = q->s;
-    const float *from = drift_target(q, j);
-    float *base = q->base + (j < s->n ? 2 : j < q->d.neg ? 0 : 1) * q->d.cp;
-    float w = drift_weight_of(q, j);
+    const float *from = drift_vector(q, at);
+    float *base = q->base + (at.kind + 2) % 3 * q->d.cp;
+    float w = drift_weight_of(q, at);
+    ptrdiff_t channels = q->s->c, c = 0;
     vf norm = v_zero(), wv = v_set1(w);
-    ptrdiff_t c = 0;
-    for (; c + VL <= s->c; c += VL) {
+    for (; c + VL <= channels; c += VL) {
         vf t = v_sub(v_load(from + c), v_load(q->mean + c));
         norm = drift_pack_vector(q, j, c, t, norm);
         v_store(base + c, v_fma(t, wv, v_load(base + c)));
     }
     for (; c < q->d.cp; c += VL) {
-        ptrdiff_t n = s->c - c;
+        ptrdiff_t n = channels - c;
         vf t = n > 0 ? v_sub(v_load_n(from + c, n), v_load_n(q->mean + c, n)) : v_zero();
         norm = drift_pack_vector(q, j, c, t, norm);
         v_store(base + c, v_fma(t, wv, v_load(base + c)));
     }
     q->tn[j] = v_hsum(norm);
     q->w[j] = w;
+}
+
+/* The target that lies `at`, centred. */
+LW_WORD void drift_centred(const drift_job *q, float *to, drift_place at)
+{
+    const float *from = drift_vector(q, at);
+    ptrdiff_t channels = q->s->c, c = 0;
+    for (; c + VL <= channels; c += VL)
+        v_store(to + c, v_sub(v_load(from + c), v_load(q->mean + c)));
+    for (; c < q->d.cp; c += VL) {
+        ptrdiff_t n = channels - c;
+        v_store(to + c, n > 0 ? v_sub(v_load_n(from + c, n), v_load_n(q->mean + c, n)) : v_zero());
+    }
 }
 
 /* Where the packed targets of the tile that begins at j0 lie: packed late and for one strip only,
@@ -98,18 +108,27 @@ static float *drift_rows_at(const drift_job *q, ptrdiff_t j0)
 /* Targets j0 .. j0 + n - 1 centred, where all else about them is known. */
 static void drift_pack_late(const drift_job *q, ptrdiff_t j0, ptrdiff_t n)
 {
-    ptrdiff_t channels = q->s->c;
     drift_fetch(q, n);
-    for (ptrdiff_t j = j0; j < j0 + n; j++) {
-        const float *from = drift_target(q, j);
-        float *to = drift_rows_at(q, j0) + (j - j0) * q->d.pitch;
-        ptrdiff_t c = 0;
-        for (; c + VL <= channels; c += VL)
-            v_store(to + c, v_sub(v_load(from + c), v_load(q->mean + c)));
-        for (; c < q->d.cp; c += VL) {
-            ptrdiff_t live = channels - c;
-            v_store(to + c, live > 0 ? v_sub(v_load_n(from + c, live), v_load_n(q->mean + c, live))
-                                     : v_zero());
+    for (ptrdiff_t j = j0; j < j0 + n; j++)
+        drift_centred(q, drift_rows_at(q, j0) + (j - j0) * q->d.pitch, drift_place_of(q, j));
+}
+
+/* Targets of `jobs` groups in a row that are fetched before they are needed: some four kilobytes. */
+static ptrdiff_t drift_fetched_ahead(const drift_job *q, ptrdiff_t jobs)
+{
+    return 1024 / (q->d.cp * jobs) + 1;
+}
+
+/* All targets of `jobs` groups centred, where all else about them is known. */
+static void drift_pack_groups_late(const drift_job *q, ptrdiff_t jobs)
+{
+    ptrdiff_t m = q->d.m, ahead = drift_fetched_ahead(q, jobs);
+    for (ptrdiff_t j = 0; j < m; j++) {
+        drift_place at = drift_place_of(q, j),
+                    next = drift_place_of(q, j + ahead < m ? j + ahead : m - 1);
+        for (ptrdiff_t b = 0; b < jobs; b++) {
+            drift_prefetch(&q[b], next);
+            drift_centred(&q[b], q[b].t + j * q->d.pitch, at);
         }
     }
 }
@@ -159,9 +178,9 @@ static void drift_move_centre(const drift_job *q, float near)
     drift_fill(q->base, 3 * q->d.cp, 0.0f);
     for (ptrdiff_t j = 0; j < m; j++)
         if (q->tn[j] <= near && used++ % step == 0)
-            drift_add_to_mean(q, j, 1.0f / (float)((live + step - 1) / step));
+            drift_add_to_mean(q, drift_place_of(q, j), 1.0f / (float)((live + step - 1) / step));
     for (ptrdiff_t j = 0; j < m; j++)
-        drift_pack_target(q, j);
+        drift_pack_target(q, j, drift_place_of(q, j));
 }
 
 /* A few targets far from all others draw the centre away from these, whose differences would then
@@ -190,24 +209,28 @@ static void drift_pack_again(const drift_job *q)
  * computed. */
 static void drift_pack(const drift_job *q, ptrdiff_t jobs, int lanes)
 {
-    ptrdiff_t m = q->d.m, step = (m + 63) / 64;
-    /* targets fetched before they are needed: some four kilobytes */
-    ptrdiff_t ahead = 1024 / (q->d.cp * jobs) + 1;
+    ptrdiff_t m = q->d.m, step = (m + 63) / 64, ahead = drift_fetched_ahead(q, jobs);
     float share = 1.0f / (float)((m + step - 1) / step);
     for (ptrdiff_t b = 0; b < jobs; b++) {
         drift_fill(q[b].mean, q->d.cp, 0.0f);
         drift_fill(q[b].base, 3 * q->d.cp, 0.0f);
     }
-    for (ptrdiff_t j = 0; j < m; j += step)
+    for (ptrdiff_t j = 0; j < m; j += step) {
+        drift_place at = drift_place_of(q, j),
+                    next = drift_place_of(q, j + ahead * step < m ? j + ahead * step : j);
         for (ptrdiff_t b = 0; b < jobs; b++) {
-            drift_prefetch(&q[b], j + ahead * step);
-            drift_add_to_mean(&q[b], j, share);
+            drift_prefetch(&q[b], next);
+            drift_add_to_mean(&q[b], at, share);
         }
-    for (ptrdiff_t j = 0; j < m; j++)
+    }
+    for (ptrdiff_t j = 0; j < m; j++) {
+        drift_place at = drift_place_of(q, j),
+                    next = drift_place_of(q, j + ahead < m ? j + ahead : m - 1);
         for (ptrdiff_t b = 0; b < jobs; b++) {
-            drift_prefetch(&q[b], j + ahead);
-            drift_pack_target(&q[b], j);
+            drift_prefetch(&q[b], next);
+            drift_pack_target(&q[b], j, at);
         }
+    }
     for (ptrdiff_t b = 0; b < jobs; b++) {
         float *base = q[b].base;
         drift_pack_again(&q[b]);

@@ -28,7 +28,7 @@ typedef struct drift_job {
     const lw_drift_shape *s;
     lw_drift_dims d;
     ptrdiff_t group;
-    const float *x0, *unc0, *pos0; /* the group's first vector of each kind */
+    const float *first[3]; /* the group's first vector of each kind: gen | unc | pos */
     float w_u;
     ptrdiff_t out_at;                          /* of its first sample in F and dX */
     float *t, *tn, *xn, *w, *base, *mean, *xt; /* the pack, see lw_drift_pack */
@@ -48,15 +48,32 @@ typedef struct drift_job {
     double v_scale; /* V is kept in units of this, a power of two */
 } drift_job;
 
-/* Target number j (gen | unc | pos) of the job's group. */
-static const float *drift_target(const drift_job *q, ptrdiff_t j)
+/* Where a target lies, the same in all groups: its kind (gen | unc | pos), and how far from the first of
+ * these. */
+typedef struct drift_place {
+    int kind;
+    ptrdiff_t offset;
+} drift_place;
+
+static inline drift_place drift_place_of(const drift_job *q, ptrdiff_t j)
 {
     const lw_drift_shape *s = q->s;
     if (j < s->n)
-        return q->x0 + j * s->x_row;
+        return (drift_place){0, j * s->x_row};
     if (j < q->d.neg)
-        return q->unc0 + (j - s->n) * s->unc_row;
-    return q->pos0 + (j - q->d.neg) * s->pos_row;
+        return (drift_place){1, (j - s->n) * s->unc_row};
+    return (drift_place){2, (j - q->d.neg) * s->pos_row};
+}
+
+static inline const float *drift_vector(const drift_job *q, drift_place at)
+{
+    return q->first[at.kind] + at.offset;
+}
+
+/* Target number j of the job's group. */
+static inline const float *drift_target(const drift_job *q, ptrdiff_t j)
+{
+    return drift_vector(q, drift_place_of(q, j));
 }
 
 /* Where the group's vectors begin. */
@@ -64,9 +81,9 @@ static void drift_operands(drift_job *q, const lw_drift_io *io)
 {
     const lw_drift_shape *s = q->s;
     ptrdiff_t g = q->group / s->t, t = q->group % s->t;
-    q->x0 = io->x + g * s->n * s->x_row + t * s->x_slot;
-    q->unc0 = s->nu ? io->unc + g * s->nu * s->unc_row + t * s->unc_slot : NULL;
-    q->pos0 = io->pos + g * s->np * s->pos_row + t * s->pos_slot;
+    q->first[0] = io->x + g * s->n * s->x_row + t * s->x_slot;
+    q->first[1] = s->nu ? io->unc + g * s->nu * s->unc_row + t * s->unc_slot : NULL;
+    q->first[2] = io->pos + g * s->np * s->pos_row + t * s->pos_slot;
     q->out_at = g * s->n * s->f_row + t * s->f_slot;
     q->w_u = s->nu ? io->w_u[g] : 0.0f;
 }
