@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory: lifetimes -> offsets in one frame. First, elementwise results take over the memory of an
- * operand that dies there; then, largest first, every value gets the lowest gap free of values
- * alive at the same time. Inputs and outputs live for ever. With opt 0 nothing is shared.
+ * memory: lifetimes -> offsets in two blocks, the frame and the derived one. First, elementwise
+ * results take over the memory of an operand that dies there; then, largest first, every value gets
+ * the lowest gap free of values alive at the same time. Inputs and outputs live for ever. What runs
+ * read of the prepare segment outlives all writing there; what only prepare steps read (weights with
+ * a norm folded in, of which runs take the packed ones) lies where others are written later. With
+ * opt 0 nothing is shared.
  */
 #include "plan/plan_pass.h"
 
@@ -102,15 +105,19 @@ static void insert_sorted(const lw_plan *p, block *placed, size_t n, block b)
     placed[i] = b;
 }
 
-static size_t place_frame(lw_plan *p, block *todo, block *placed, size_t n)
+/* One block's values, of which `placed` has room for all; its bytes. */
+static size_t place_block(lw_plan *p, lw_place place, block *todo, block *placed)
 {
-    size_t end = 0, done = 0;
+    size_t end = 0, n = 0;
+    for (uint32_t i = 1; i <= p->n_slots; i++)
+        if (p->slot[i].place == place)
+            todo[n++] = (block){i, LW_ROUND_UP(p->slot[i].bytes, ALIGN)};
     if (p->opt)
         qsort(todo, n, sizeof *todo, larger_first);
     for (size_t i = 0; i < n; i++) {
         lw_slot *s = &p->slot[todo[i].slot];
-        s->offset = p->opt ? lowest_gap(p, placed, done, s, todo[i].bytes) : end;
-        insert_sorted(p, placed, done++, todo[i]);
+        s->offset = p->opt ? lowest_gap(p, placed, i, s, todo[i].bytes) : end;
+        insert_sorted(p, placed, i, todo[i]);
         end = LW_MAX(end, s->offset + todo[i].bytes);
     }
     return end;
@@ -122,20 +129,11 @@ int lw_pass_memory(lw_plan *p)
         share_in_place(p);
     block *todo = lw_calloc(p->n_slots + 1u, sizeof *todo);
     block *placed = lw_calloc(p->n_slots + 1u, sizeof *placed);
-    size_t n = 0;
     int rc = todo && placed ? 0 : LW_ENOMEM;
-    for (uint32_t i = 1; rc == 0 && i <= p->n_slots; i++) {
-        lw_slot *s = &p->slot[i];
-        size_t bytes = LW_ROUND_UP(s->bytes, ALIGN);
-        if (s->place == LW_PLACE_DERIVED) {
-            s->offset = p->derived_bytes;
-            p->derived_bytes += bytes;
-        } else if (s->place == LW_PLACE_FRAME) {
-            todo[n++] = (block){i, bytes};
-        }
+    if (rc == 0) {
+        p->derived_bytes = place_block(p, LW_PLACE_DERIVED, todo, placed);
+        p->frame_bytes = place_block(p, LW_PLACE_FRAME, todo, placed);
     }
-    if (rc == 0)
-        p->frame_bytes = place_frame(p, todo, placed, n);
     lw_free(&todo);
     lw_free(&placed);
     return rc;

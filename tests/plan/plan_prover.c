@@ -79,9 +79,9 @@ static bool take(prover *v, uint32_t slot, uint32_t who)
     int k = owner == v->owner[1];
     if (home(v->p, slot)->offset % BLOCK || b > v->n[k])
         return no(v, "unaligned, or outside its block of memory", slot);
+    if (k && v->step >= v->p->n_prepare) /* what is prepared once serves all runs */
+        return no(v, "a run writes prepared memory", slot);
     for (size_t i = a; i < b; i++) {
-        if (k && owner[i])
-            return no(v, "prepared memory is written twice", slot);
         if (!k && owner[i] && owner[i] != who)
             v->twice[i] = true;
         owner[i] = who;
