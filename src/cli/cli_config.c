@@ -19,24 +19,56 @@ static int fail_section(const char *path, const json_t *recipe, const char *sect
                    path, section, lw_str_c(&names));
 }
 
+/* A section and all that it stands on. */
+typedef struct gathering {
+    const char *section; /* asked for */
+    json_t *all;         /* options so far: the first section that has one decides */
+    int bases;
+} gathering;
+
+static int add_section(gathering *g, const char *path, const json_t *recipe, const char *section);
+
+/* What a section stands on: NAME of the same recipe, or FILE#NAME of one that lies beside it. */
+static int add_base(gathering *g, const char *path, const json_t *recipe, const char *section,
+                    const json_t *base)
+{
+    const char *name = json_string_value(base), *hash = name ? strrchr(name, '#') : NULL,
+               *slash = strrchr(path, '/');
+    LW_CLEANUP(lw_json_drop) json_t *beside = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str file = {0};
+    if (!name)
+        return lw_fail(LW_EUSAGE, "%s: %s: base must name a section, or a list of them", path,
+                       section);
+    if (g->bases++ == MOST_BASES)
+        return lw_fail(LW_EUSAGE, "%s: %s: stands on more than %d sections", path, g->section,
+                       MOST_BASES);
+    if (!hash)
+        return add_section(g, path, recipe, name);
+    lw_str_addf(&file, "%.*s%.*s", slash ? (int)(slash + 1 - path) : 0, path, (int)(hash - name),
+                name);
+    LW_TRY(lw_yaml_load(lw_str_c(&file), &beside));
+    return add_section(g, lw_str_c(&file), beside, hash + 1);
+}
+
+static int add_section(gathering *g, const char *path, const json_t *recipe, const char *section)
+{
+    json_t *one = json_object_get(recipe, section);
+    const json_t *base = json_object_get(one, "base");
+    if (!json_is_object(one))
+        return fail_section(path, recipe, section);
+    if (json_object_update_missing(g->all, one) < 0)
+        return lw_fail(LW_ENOMEM, "no memory for %s", path);
+    if (base && !json_is_array(base))
+        return add_base(g, path, recipe, section, base);
+    for (size_t i = 0; i < json_array_size(base); i++)
+        LW_TRY(add_base(g, path, recipe, section, json_array_get(base, i)));
+    return 0;
+}
+
 int lw_opts_section(const char *path, const json_t *recipe, const char *section, json_t **out)
 {
     LW_CLEANUP(lw_json_drop) json_t *all = json_object();
-    const char *name = section;
-    for (int depth = 0; name; depth++) {
-        json_t *one = json_object_get(recipe, name);
-        const json_t *base = json_object_get(one, "base");
-        if (!json_is_object(one))
-            return fail_section(path, recipe, name);
-        if (base && !json_is_string(base))
-            return lw_fail(LW_EUSAGE, "%s: %s: base must name a section", path, name);
-        if (depth == MOST_BASES)
-            return lw_fail(LW_EUSAGE, "%s: %s: stands on more than %d sections", path, section,
-                           MOST_BASES);
-        if (json_object_update_missing(all, one) < 0)
-            return lw_fail(LW_ENOMEM, "no memory for %s", path);
-        name = json_string_value(base);
-    }
+    LW_TRY(add_section(&(gathering){section, all, 0}, path, recipe, section));
     json_object_del(all, "base");
     *out = lw_steal(&all);
     return 0;

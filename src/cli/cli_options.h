@@ -120,8 +120,9 @@ int lw_opt_set_text(const lw_opts *o, lw_opt_ref ref, const char *what, const ch
 json_t *lw_opt_get_json(lw_opt_ref ref);
 
 /* The YAML or JSON map of a file, or of "FILE#SECTION" that under one of its keys, where the file is
- * a recipe: a map of several trainings. A section begins with the options of the section that its
- * key "base" names. New reference. */
+ * a recipe: a map of several trainings. A section begins with the options of the sections that its
+ * key "base" names, NAME or FILE#NAME of a recipe beside it, of several the first that has one. New
+ * reference. */
 int lw_opts_load(const char *name, json_t **out);
 /* The same of a recipe that is read already from `path`. LW_EUSAGE names the sections there are. */
 int lw_opts_section(const char *path, const json_t *recipe, const char *section, json_t **out);

@@ -44,6 +44,25 @@ expect 2 train ddpm --config 'bad.yaml#a' --output-dir x
 err_has 'bad.yaml: a: base must name a section'
 expect 2 train ddpm --config 'bad.yaml#b' --output-dir x
 err_has 'bad.yaml: has no section c'
+
+# sections of a recipe beside it, wherever that is; of several bases the first decides
+mkdir -p deep
+mv r.yaml deep
+cat >deep/wide.yaml <<'END'
+wide: {base-channels: 16, batch-size: 2}
+ddpm:
+  base: [wide, "r.yaml#ddpm"]
+  limit: 32
+gone:
+  base: [wide, "no.yaml#ddpm"]
+END
+expect 0 train ddpm --config 'deep/wide.yaml#ddpm' --output-dir w --no-progress
+for words in 'base-channels: 16' 'batch-size: 2' 'limit: 32' 'steps: 2' 'norm-groups: 4'; do
+    grep -q "^$words$" w/config.yaml || fails "of bases in two files: no $words"
+done
+expect 4 train ddpm --config 'deep/wide.yaml#gone' --output-dir x
+err_has 'deep/no.yaml'
+mv deep/r.yaml .
 cp r.yaml 'with#ddpm'
 expect 2 train ddpm --config 'with#ddpm' --output-dir x
 err_has 'with#ddpm: all: is a section'
