@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rectified flow of `leeway train flow` beside diffusers: the loss and the size of the gradient of one training step,
 computed by UNet2DModel and FlowMatchEulerDiscreteScheduler from the same draws, and the pictures of DDPMPipeline (with
-that scheduler) and of FlowMatchHeunDiscreteScheduler from the same noise.
+that scheduler), of FlowMatchHeunDiscreteScheduler and of a guided loop from the same noise.
 
     python3 tools/flow_check.py build/leeway FOLDER
 
@@ -23,7 +23,7 @@ from diffusers import (DDPMPipeline, FlowMatchEulerDiscreteScheduler, FlowMatchH
 from scipy.special import ndtri
 
 import pipeline_check
-from pipeline_check import normals, ours, theirs
+from pipeline_check import SCALE, guided, normals, ours, theirs
 from prove_draws import philox, stream_key
 
 NET = ("--data synth:16 --base-channels 16 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 "
@@ -86,6 +86,14 @@ def heun_pictures(folder, n, steps):
     return (x / 2 + 0.5).clamp(0, 1).permute(0, 2, 3, 1).numpy()
 
 
+def train(command, folder, name, options):
+    """The averaged weights of 40 steps."""
+    run = os.path.join(folder, name)
+    subprocess.run(command + ["train", "flow", "--limit", "64", "--batch-size", "16", "--steps", "40", "--lr", "2e-3",
+                              "--ema-decay", "0.9", "--output-dir", run, "--quiet"] + NET + options, check=True)
+    return os.path.join(run, "checkpoints", "last", "ema")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("leeway")
@@ -95,20 +103,20 @@ def main():
     diffusers.utils.logging.set_verbosity_error()
     diffusers.utils.logging.disable_progress_bar()
     print("diffusers %s, torch %s" % (diffusers.__version__, torch.__version__))
-    command, start = [o.leeway], os.path.join(o.folder, "start")
-    subprocess.run(command + ["train", "flow", "--limit", "64", "--batch-size", "16", "--steps", "40",
-                              "--class-conditional", "no", "--lr", "2e-3", "--ema-decay", "0.9",
-                              "--output-dir", start, "--quiet"] + NET, check=True)
-    weights = os.path.join(start, "checkpoints", "last", "ema")
+    command = [o.leeway]
+    weights = train(command, o.folder, "start", ["--class-conditional", "no"])
+    told = train(command, o.folder, "told", ["--class-dropout-prob", "0.2"])
     good = check_loss(command, o.folder, weights, ["--time-distribution", "uniform"],
                       lambda k: (k + 1) / 1000)
     good = check_loss(command, o.folder, weights, ["--logit-mean", "0.3", "--time-distribution", "logit_normal"],
                       lambda k: 1 / (1 + np.exp(-0.3 - ndtri((k + 0.5) / 1000)))) and good
-    for name, a, options in (
-            ("DDPMPipeline, Euler", theirs(DDPMPipeline, weights, 4, num_inference_steps=20),
+    for name, source, a, options in (
+            ("DDPMPipeline, Euler", weights, theirs(DDPMPipeline, weights, 4, num_inference_steps=20),
              ["--sampler", "euler", "--steps", "20"]),
-            ("Heun's scheduler", heun_pictures(weights, 4, 6), ["--sampler", "heun", "--steps", "11"])):
-        b = ours(command, weights, 4, options + ["--timestep-spacing", "linspace"])
+            ("Heun's scheduler", weights, heun_pictures(weights, 4, 6), ["--sampler", "heun", "--steps", "11"]),
+            ("Euler, guided", told, guided(DDPMPipeline, told, 4, 20, SCALE),
+             ["--sampler", "euler", "--steps", "20", "--guidance-scale", str(SCALE)])):
+        b = ours(command, source, 4, options + ["--timestep-spacing", "linspace"])
         worst = float(np.abs(a - b).max())
         good = good and worst < 1e-4
         print("%-30s 4 pictures: mean %.4f and %.4f, largest difference %.1e: %s"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Opens a model folder of a DDPM that leeway trained with diffusers' DDPMPipeline and DDIMPipeline
-and compares their pictures with those of `leeway sample`, from the same noise. A folder of a drift
-generator must not open.
+and compares their pictures with those of `leeway sample`, from the same noise; where it was trained
+with a null class, guided ones too, of a loop written here. A folder of a drift generator must not open.
 
     python3 tools/pipeline_check.py build/leeway RUN/checkpoints/last/ema [DRIFT_FOLDER]
 
@@ -24,6 +24,7 @@ import torch
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
 from prove_draws import normals  # noqa: E402
 
+SCALE = 3  # of guidance
 TOLERANCE = 2e-3  # of pictures in [0, 1]: f32 on both sides, over up to 1000 evaluations
 
 
@@ -52,11 +53,34 @@ def theirs(pipeline, folder, n, **keys):
     patch()
     pipe = pipeline.from_pretrained(folder)
     pipe.set_progress_bar_config(disable=True)
-    classes = pipe.unet.config.num_class_embeds
-    if classes:  # which these pipelines do not pass on
-        labels = torch.arange(n) % classes
-        pipe.unet.forward = functools.partial(pipe.unet.forward, class_labels=labels)
+    if pipe.unet.config.num_class_embeds:  # which these pipelines do not pass on
+        pipe.unet.forward = functools.partial(pipe.unet.forward, class_labels=labels_of(folder, n))
     return pipe(batch_size=n, output_type="np", **keys).images
+
+
+def config_of(folder):
+    with open(os.path.join(folder, "config.json")) as f:
+        return json.load(f)
+
+
+def labels_of(folder, n):
+    """Classes in turn; the null class, which is the last row of the embedding, is none of them."""
+    config = config_of(folder)
+    return torch.arange(n) % config.get("leeway_null_class", config["num_class_embeds"])
+
+
+def guided(pipeline, folder, n, steps, scale, **keys):
+    """Guidance without a classifier as diffusers' pipelines have it: one batch without classes and with them."""
+    pipe = pipeline.from_pretrained(folder)
+    net, scheduler, size = pipe.unet, pipe.scheduler, pipe.unet.config.sample_size
+    labels = torch.cat([torch.full((n,), config_of(folder)["leeway_null_class"]), labels_of(folder, n)])
+    x = Noise()((n, net.config.in_channels, size, size))
+    scheduler.set_timesteps(steps)
+    with torch.no_grad():
+        for t in scheduler.timesteps:
+            without, told = net(torch.cat([x, x]), t, class_labels=labels).sample.chunk(2)
+            x = scheduler.step(without + scale * (told - without), t, x, **keys).prev_sample
+    return (x / 2 + 0.5).clamp(0, 1).permute(0, 2, 3, 1).numpy()
 
 
 def ours(command, folder, n, options):
@@ -71,9 +95,8 @@ def refuses(folder):
     """No pipeline opens it; nor does UNet2DModel, unless that is what it is: a generator without a latent vector."""
     good = True
     openers = [diffusers.DDPMPipeline, diffusers.DDIMPipeline]
-    with open(os.path.join(folder, "config.json")) as f:
-        if json.load(f).get("leeway_latent_dim"):
-            openers.append(diffusers.UNet2DModel)
+    if config_of(folder).get("leeway_latent_dim"):
+        openers.append(diffusers.UNet2DModel)
     for opener in openers:
         try:
             opener.from_pretrained(folder)
@@ -98,13 +121,16 @@ def main():
     print("diffusers %s, torch %s, numpy %s"
           % (diffusers.__version__, torch.__version__, np.__version__))
     good, command, steps = True, shlex.split(o.leeway), ["--steps", str(o.steps)]
-    rows = [("DDIMPipeline, clipped output", diffusers.DDIMPipeline,
-             {"use_clipped_model_output": True}, ["--sampler", "ddim"]),
-            ("DDIMPipeline as it is", diffusers.DDIMPipeline, {},
+    clipped, plain = {"use_clipped_model_output": True}, functools.partial(theirs, num_inference_steps=o.steps)
+    rows = [("DDIMPipeline, clipped output", plain, diffusers.DDIMPipeline, clipped, ["--sampler", "ddim"]),
+            ("DDIMPipeline as it is", plain, diffusers.DDIMPipeline, {},
              ["--sampler", "ddim", "--no-use-clipped-model-output"]),
-            ("DDPMPipeline", diffusers.DDPMPipeline, {}, ["--sampler", "ancestral"])]
-    for name, pipeline, keys, options in rows:
-        a = theirs(pipeline, o.folder, o.n, num_inference_steps=o.steps, **keys)
+            ("DDPMPipeline", plain, diffusers.DDPMPipeline, {}, ["--sampler", "ancestral"])]
+    if "leeway_null_class" in config_of(o.folder):
+        rows.append(("DDIM, guided", functools.partial(guided, steps=o.steps, scale=SCALE), diffusers.DDIMPipeline,
+                     clipped, ["--sampler", "ddim", "--guidance-scale", str(SCALE)]))
+    for name, make, pipeline, keys, options in rows:
+        a = make(pipeline, o.folder, o.n, **keys)
         b = ours(command, o.folder, o.n, steps + options)
         d = float(np.abs(a - b).max())
         good = good and d <= TOLERANCE

@@ -100,6 +100,7 @@ struct lw_network {
     /* of the taps */
     int32_t features;           /* width of pooled; 0: none */
     int32_t classes;            /* of logits, or of the input class; 0: none */
+    bool null_class;            /* of a generator: input class number `classes` says none */
     int32_t outputs;            /* channels of y; 0: none */
     bool prepared;              /* pictures in [-1,1] become the numbers of `preparation` */
     lw_preparation preparation; /* preprocessor_config.json, config.json's pretrained_cfg, or the
@@ -185,6 +186,12 @@ int lw_network_declare(lw_network *n, lw_store *s);
 /* Parameters with gradients (without values) instead of the file's, and `training`. LW_EUSAGE: not
  * a generator. */
 int lw_network_train(lw_network *n);
+
+/* Values that a generator's input class takes. */
+static inline int32_t lw_network_class_ids(const lw_network *n)
+{
+    return n->classes + (n->null_class ? 1 : 0);
+}
 
 /* For describe: its pictures are side x side, resized to that. */
 void lw_network_square(lw_network *n, int32_t side);

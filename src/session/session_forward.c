@@ -108,7 +108,7 @@ int lw_forward_new(lw_device *dev, const lw_network *n, const lw_forward_opts *o
     make_planar(*out);
     for (int i = 0; i < (*out)->n_port; i++)
         if (lw_str_eq((*out)->port[i].name, "class"))
-            (*out)->port[i].below = n->classes;
+            (*out)->port[i].below = lw_network_class_ids(n);
     return 0;
 }
 

@@ -143,6 +143,32 @@ static lw_val add_step(const lw_sampler *s, lw_graph *g, const moves *m, lw_val 
     return lw_reverse_step_op(g, x, answer, m->numbers, added, m->prediction, s->o.keep_eps);
 }
 
+static lw_val add_answer(const lw_sampler *s, lw_graph *g, lw_network_in in)
+{
+    lw_taps taps;
+    lw_network_append(&s->net, g, in, &taps);
+    return lw_tap_find(&taps, "y");
+}
+
+static bool is_guided(const lw_sampler *s)
+{
+    return s->o.guidance_scale != 0.0 && s->o.guidance_scale != 1.0;
+}
+
+/* From the answer without a class past `answer`, the one with it. Both are of the same weights in one graph, where
+ * what comes before the class has a part is computed once. */
+static lw_val add_guidance(const lw_sampler *s, lw_graph *g, lw_network_in in, lw_val answer)
+{
+    int32_t *none = lw_arena_alloc(lw_graph_arena(g), sizeof *none * (size_t)s->o.batch);
+    if (!none)
+        return lw_graph_fail(g, LW_ENOMEM, "%s", lw_errmsg());
+    for (int32_t i = 0; i < s->o.batch; i++)
+        none[i] = s->net.classes;
+    in.classes = lw_const(g, lw_type_of(LW_I32, 1, s->o.batch), none);
+    lw_val without = add_answer(s, g, in);
+    return lw_add(g, without, lw_scale(g, lw_sub(g, answer, without), (float)s->o.guidance_scale));
+}
+
 /* Inputs "x", "class", "latent", "styles", "rows" of samples; output "y". Of many steps x is a state, and y
  * what a step made of it. */
 static int build_net(lw_sampler *s, lw_device *dev)
@@ -150,7 +176,6 @@ static int build_net(lw_sampler *s, lw_device *dev)
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int32_t n = s->o.batch;
     moves m = {0};
-    lw_taps taps;
     LW_TRY(lw_graph_new(&g));
     lw_network_in in = {.x = lw_input(g, "x", noise_type(s))};
     if (s->o.kind != LW_SAMPLER_ONE_STEP)
@@ -168,8 +193,9 @@ static int build_net(lw_sampler *s, lw_device *dev)
         in.condition = lw_input(
             g, "condition",
             lw_type_of(LW_F32, 4, n, s->net.image_size, s->net.image_size, s->net.condition));
-    lw_network_append(&s->net, g, in, &taps);
-    lw_val y = lw_tap_find(&taps, "y");
+    lw_val y = add_answer(s, g, in);
+    if (is_guided(s))
+        y = add_guidance(s, g, in, y);
     if (lw_val_ok(m.t))
         y = add_step(s, g, &m, in.x, y);
     lw_graph_output_add(g, "y", y, lw_val_ok(m.t) ? in.x : LW_NOVAL);
@@ -194,6 +220,9 @@ int lw_sampler_alpha_check(const lw_network *net, double alpha)
     double most = (double)net->alpha;
     if (alpha == 0.0 || (alpha >= 1.0 && alpha <= most))
         return 0;
+    if (net->null_class)
+        return lw_fail(LW_EUSAGE, "--alpha %g: %s is guided while it samples: say --guidance-scale",
+                       alpha, net->dir ? net->dir : "this network");
     return most > 0.0
                ? lw_fail(LW_EUSAGE, "--alpha %g: %s knows strengths of guidance from 1 to %g",
                          alpha, net->dir ? net->dir : "this network", most)
@@ -202,6 +231,25 @@ int lw_sampler_alpha_check(const lw_network *net, double alpha)
                      "--alpha %g: %s is told no strength of guidance; `train drift --alpha-dist` "
                      "trains one that is",
                      alpha, net->dir ? net->dir : "this network");
+}
+
+int lw_sampler_guidance_check(const lw_network *net, lw_method method, double scale)
+{
+    const char *name = net->dir ? net->dir : "this network";
+    if (scale == 0.0 || scale == 1.0)
+        return 0;
+    if (method == LW_METHOD_DRIFT)
+        return lw_fail(
+            LW_EUSAGE,
+            "--guidance-scale %g: %s makes its picture in one step, guided by what it is "
+            "told: say --alpha",
+            scale, name);
+    if (!net->null_class)
+        return lw_fail(LW_EUSAGE,
+                       "--guidance-scale %g: %s has no null class to guide away from; `train "
+                       "ddpm|flow --class-dropout-prob 0.1` trains one that has",
+                       scale, name);
+    return 0;
 }
 
 static int choose_kind(lw_sampler *s)
@@ -266,6 +314,7 @@ int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts 
     LW_TRY(lw_sampler_alpha_check(&s->net, s->o.alpha));
     for (int64_t i = 0; i < s->o.n_alphas; i++)
         LW_TRY(lw_sampler_alpha_check(&s->net, s->o.alphas[i]));
+    LW_TRY(lw_sampler_guidance_check(&s->net, s->o.method, s->o.guidance_scale));
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
     s->pixels = (int64_t)net->image_size * net->image_size * net->channels;
@@ -294,9 +343,14 @@ lw_sampler_kind lw_sampler_get_kind(const lw_sampler *s)
     return (lw_sampler_kind)s->o.kind;
 }
 
+static int32_t evaluations_a_step(const lw_sampler *s)
+{
+    return is_guided(s) ? 2 : 1;
+}
+
 int32_t lw_sampler_evaluations(const lw_sampler *s)
 {
-    return s->o.steps;
+    return s->o.steps * evaluations_a_step(s);
 }
 
 size_t lw_sampler_bytes(const lw_sampler *s)
@@ -355,10 +409,11 @@ static void set_alpha(lw_sampler *s, int64_t first)
     }
 }
 
-/* What `done` evaluations made, as pictures, to who looks. */
-static int show(lw_sampler *s, int64_t first, int64_t n, int32_t done)
+/* What `steps` steps made, as pictures, to who looks. */
+static int show(lw_sampler *s, int64_t first, int64_t n, int32_t steps)
 {
     const float *y = lw_forward_output(s->network, "y");
+    const int32_t done = steps * evaluations_a_step(s);
     if (!s->look)
         return 0;
     if (s->decode && !s->decoded) {
@@ -371,7 +426,7 @@ static int show(lw_sampler *s, int64_t first, int64_t n, int32_t done)
     if (s->look(s->look_self, first, n, done, s->decode ? s->decoded : y) == 0)
         return 0;
     return lw_fail(LW_ESTOPPED, "sampling stopped after %d of %d evaluations", (int)done,
-                   (int)s->o.steps);
+                   (int)lw_sampler_evaluations(s));
 }
 
 static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, float *out)

@@ -28,9 +28,9 @@ const char *lw_sampler_kind_name(lw_sampler_kind k); /* as users type it */
 typedef struct lw_sampler_opts {
     lw_method method;
     int32_t kind;  /* lw_sampler_kind; auto: one step for drift, DDIM for ddpm, Euler for flow */
-    int32_t steps; /* evaluations, at most those of the schedule; 0: 1 for drift, 50 (or all of a
-                      shorter schedule) for DDIM, 20 for DPM-Solver, Euler and Heun, all for
-                      ancestral */
+    int32_t steps; /* evaluations (guided: pairs of them), at most those of the schedule; 0: 1 for
+                      drift, 50 (or all of a shorter schedule) for DDIM, 20 for DPM-Solver, Euler and
+                      Heun, all for ancestral */
     const lw_diffusion
         *diffusion; /* noise schedule of a DDPM or flow, borrowed by lw_sampler_new; NULL:
                                       ours with `timesteps`, where 0 is 1000 */
@@ -40,6 +40,9 @@ typedef struct lw_sampler_opts {
     double alpha;    /* strength of guidance, of networks that are told one; 0: 1, none */
     const double *alphas; /* instead: of picture i number i modulo n_alphas; NULL. Borrowed */
     int64_t n_alphas;
+    /* Classifier-free guidance (Ho and Salimans 2022), of networks with a null class: the answer without
+     * a class and so many times what the class changes in it, two evaluations a step. 0: 1, none */
+    double guidance_scale;
     bool keep_eps;    /* DDIM: go on with the noise estimate as it is where the picture it implies
                         was clipped, as diffusers does by default; lw_diffusion_move */
     int32_t batch;    /* capacity of the plan */
@@ -52,6 +55,8 @@ typedef struct lw_sampler_opts {
 
 /* LW_EUSAGE: the generator is told no strength of guidance, or not this one. 0 asks for none. */
 int lw_sampler_alpha_check(const lw_network *net, double alpha);
+/* LW_EUSAGE: a generator of this method cannot be guided by a scale, or not this one. 0 and 1 ask for none. */
+int lw_sampler_guidance_check(const lw_network *net, lw_method method, double scale);
 
 typedef struct lw_sampler lw_sampler;
 /* net: a generator. Borrows the device and what net holds. */
@@ -59,15 +64,15 @@ int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts 
                    lw_sampler **out);
 void lw_sampler_free(lw_sampler **pp);
 lw_sampler_kind lw_sampler_get_kind(const lw_sampler *s); /* never auto */
-int32_t lw_sampler_evaluations(const lw_sampler *s);      /* of the network per picture */
-size_t lw_sampler_bytes(const lw_sampler *s);             /* of its plans' frames */
-lw_plan_info lw_sampler_network(const lw_sampler *s);     /* one evaluation and move of a batch */
+int32_t lw_sampler_evaluations(const lw_sampler *s);  /* of the network per picture, all of them */
+size_t lw_sampler_bytes(const lw_sampler *s);         /* of its plans' frames */
+lw_plan_info lw_sampler_network(const lw_sampler *s); /* one step of a batch */
 /* Spent in evaluations and moves so far; what lw_sampler_run takes beyond it is the first noise. */
 double lw_sampler_network_seconds(const lw_sampler *s);
 /* Where the frames of the next batch go, of a network with a condition: [batch][H][W][condition] in
  * [-1, 1]. Then lw_sampler_run makes at most a batch. */
 float *lw_sampler_condition(lw_sampler *s);
-/* Called after every evaluation: `done` of them are made, y [n][H][W][C] is what they left of samples
+/* Called after every step: `done` evaluations are made, y [n][H][W][C] is what they left of samples
  * (a picture, too) first .. first + n - 1, until the next. Not 0: sampling stops there (LW_ESTOPPED). NULL: nobody
  * looks. */
 typedef int lw_sampler_look(void *self, int64_t first, int64_t n, int32_t done, const float *y);

@@ -104,6 +104,12 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
     static const int32_t large_at[] = {16, 8};
     lw_unet_config u = c->large ? lw_unet_large() : lw_unet_small();
     LW_TRY(choose_classes(c, d, &u.classes));
+    if (c->null_class && u.classes == 0)
+        return lw_fail(
+            LW_EUSAGE,
+            "--class-dropout-prob: the network has no classes that could be left out (%s)",
+            d->labelled ? "--class-conditional no" : "the data has no labels");
+    u.null_class = c->null_class;
     LW_TRY(lw_unet_set_levels(&u, d->h, c->large ? 256 : c->base_channels, c->channel_mult,
                               c->n_channel_mult, c->large ? large_at : c->attn_resolutions,
                               c->large ? 2 : c->n_attn_resolutions));

@@ -39,7 +39,7 @@ typedef struct lw_net_config {
     int32_t rope;         /* lw_dit_rope */
     int32_t qk_norm_mode; /* 0: RMSNorm, 1: none */
     /* Set by trainers: lw_unet_config's. */
-    bool frame, residual;
+    bool frame, residual, null_class;
     int32_t previous;
     float alpha;
 } lw_net_config;

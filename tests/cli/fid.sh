@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2086,SC2154
 # leeway fid: every kind of set, its contract, and every refusal.
 
 LW_CACHE=$PWD/cache
@@ -137,6 +137,21 @@ expect 2 fid guided synth:16 --num-images 20 --encoder enc --alpha 5
 err_has 'strengths of guidance from 1 to 4'
 expect 2 fid synth:16 synth:16 --num-images 20 --encoder enc --alpha 2
 err_has 'no set is a generator'
+expect 0 train flow --data synth:16 --limit 64 --base-channels 8 --channel-mult 1 --num-res-blocks 1 --norm-groups 4 \
+    --attn-resolutions 16 --batch-size 8 --class-dropout-prob 0.2 --steps 4 --learning-rate 1e-2 --output-dir told
+few='--num-images 20 --encoder enc --weights model --steps 2'
+expect 0 fid told synth:16 $few --guidance-scale 3
+out_has 'guidance scale 3'
+expect 0 fid told synth:16 $few --guidance-scale 3 --json
+out_has '"guidance_scale": 3'
+strong=$(value frechet)
+expect 0 fid told synth:16 $few --json
+grep -q guidance_scale "$out" && fails 'a guidance scale that nobody asked for'
+[ "$strong" != "$(value frechet)" ] || fails 'the guidance scale changes nothing'
+expect 2 fid guided synth:16 $few --guidance-scale 2
+err_has 'say --alpha'
+expect 2 fid synth:16 synth:16 $few --guidance-scale 2
+err_has '--guidance-scale 2: no set is a generator'
 expect 2 fid synth:16 synth:16 --num-images 1 --encoder enc
 err_has 'A: synth:16 is one picture: a covariance needs two at least'
 nan='\000\000\300\177'

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2086,SC2154
 # leeway sample: the same picture whatever the batch, the number and the threads; bad requests.
 
 LW_CACHE=$PWD/cache
 export LW_CACHE
 net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 --norm-groups 4 --dropout 0'
-# shellcheck disable=SC2086
 expect 0 train ddpm --data synth:16 --limit 64 $net --batch-size 4 --steps 1 --output-dir ddpm
-# shellcheck disable=SC2086
 expect 0 train drift --data synth:16 --limit 64 $net --groups 2 --negatives-per-group 2 --positives-per-group 4 \
     --noise-shape 2x2 --latent-dim 4 --steps 1 --output-dir drift
 
@@ -38,6 +36,40 @@ cmp -s clipped.npy kept.npy && fails '--no-use-clipped-model-output changes noth
 
 expect 0 sample ddpm --n 2 --steps 10 --timestep-spacing trailing --output trailing.npy
 cmp -s clipped.npy trailing.npy && fails '--timestep-spacing changes nothing'
+
+# Guidance: two evaluations a step, of networks that were told of no class at times; the null class is never a picture's.
+for how in 'ddpm ddim' 'ddpm ancestral' 'ddpm dpm-solver' 'flow euler' 'flow heun'; do
+    method=${how% *} sampler=${how#* }
+    [ -d told_$method ] || expect 0 train $method --data synth:16 --limit 64 $net --batch-size 4 --steps 3 --ema-decay 0 \
+        --class-dropout-prob 0.2 --output-dir told_$method
+    expect 0 sample told_$method --n 12 --sampler $sampler --steps 4 --output none.npy
+    out_has '4 evaluations each'
+    expect 0 sample told_$method --n 12 --sampler $sampler --steps 4 --guidance-scale 1 --output one.npy
+    cmp none.npy one.npy || fails "$sampler: scale 1 is not none"
+    expect 0 sample told_$method --n 12 --sampler $sampler --steps 4 --guidance-scale 3 --output three.npy --json
+    out_has '"evaluations": 8'
+    cmp -s none.npy three.npy && fails "$sampler: --guidance-scale changes nothing"
+    expect 0 sample told_$method --n 12 --sampler $sampler --steps 4 --guidance-scale 3 --batch-size 5 --threads 3 --output same.npy
+    cmp three.npy same.npy || fails "$sampler, guided: another batch size gives other pictures"
+done
+expect 0 sample told_ddpm --n 12 --steps 2 --output classes.npz
+expect 0 sample told_ddpm --n 12 --steps 2 --classes 0,1,2,3,4,5,6,7,8,9 --output asked.npz
+cmp classes.npz asked.npz || fails 'in turn the null class is one of the classes'
+expect 2 sample told_ddpm --classes 10 --output x.png
+err_has 'numbers are 0 .. 9'
+expect 2 sample told_ddpm --alpha 2 --output x.png
+err_has 'say --guidance-scale'
+expect 2 sample ddpm --guidance-scale 2 --output x.png
+err_has 'no null class'
+expect 2 sample drift --guidance-scale 2 --output x.png
+err_has 'say --alpha'
+expect 2 sample told_ddpm --guidance-scale 0.5 --output x.png
+npy_noise x.npy '1, 3, 16, 16' 768
+npy t.npy '<f4' '1,' '\000\000\310\102' # 100
+npy c.npy '<i4' '1,' '\012\000\000\000' # the null class, 10
+expect 0 run told_ddpm --input x.npy --t t.npy --class c.npy --output y.npy
+npy c.npy '<i4' '1,' '\013\000\000\000'
+expect 3 run told_ddpm --input x.npy --t t.npy --class c.npy --output y.npy
 
 # A folder that training did not make: no step; what its config.json says is computed or refused.
 "$make_model" plain plain || fails 'make_model plain'
@@ -121,11 +153,8 @@ out_has 'arr_1'
 expect 0 train ddpm --data synth:32 --limit 32 --batch-size 4 --steps 2 --base-channels 8 --channel-mult 1,2 \
     --num-res-blocks 1 --attn-resolutions 32 --norm-groups 4 --timesteps 20 --output-dir runs/places
 few='--num-images 1 --steps 2 --weights model'
-# shellcheck disable=SC2086
 expect 0 sample runs/places $few --output full.npy
-# shellcheck disable=SC2086
 expect 0 sample runs/places $few --window 8 --output windows.npy
-# shellcheck disable=SC2086
 expect 0 sample runs/places $few --window 32 --output whole.npy
 ! cmp -s full.npy windows.npy || fails '--window 8 changed nothing'
 cmp full.npy whole.npy || fails '--window 32 of 32x32 pictures'

@@ -226,9 +226,10 @@ typedef struct lab {
     lw_network network; /* net on store */
     lw_store *store;
     lw_device *dev;
+    double scale; /* of guidance; 0: none, and no null class */
 } lab;
 
-static void lab_open(lab *l, lw_method method, int threads)
+static void lab_open_guided(lab *l, lw_method method, int threads, double scale)
 {
     const int32_t mult[] = {1, 2}, at[] = {4};
     l->net = lw_unet_small();
@@ -237,6 +238,8 @@ static void lab_open(lab *l, lw_method method, int threads)
     l->net.heads = 2;
     l->net.norm_groups = 4;
     l->net.classes = 4;
+    l->scale = scale;
+    l->net.null_class = scale > 0.0;
     l->net.default_out_init = l->net.default_res_init = true;
     if (method == LW_METHOD_DRIFT) {
         l->net.latent_dim = 4;
@@ -248,6 +251,11 @@ static void lab_open(lab *l, lw_method method, int threads)
     lw_store_init(l->store, 11);
     l->network = lw_network_of(&lw_network_def_unet, &l->net, l->store);
     assert_ok(cpu_device(threads, lw_isa_best(), &l->dev));
+}
+
+static void lab_open(lab *l, lw_method method, int threads)
+{
+    lab_open_guided(l, method, threads, 0.0);
 }
 
 static void lab_close(lab *l)
@@ -273,8 +281,8 @@ static void check_batches(lw_sampler_opts o)
 {
     lab one, many;
     static float want[MANY * PIXELS], have[MANY * PIXELS];
-    lab_open(&one, o.method, 1);
-    lab_open(&many, o.method, 3);
+    lab_open_guided(&one, o.method, 1, o.guidance_scale);
+    lab_open_guided(&many, o.method, 3, o.guidance_scale);
     make(&one, o, 1, 0, MANY, NULL, want);
     for (int i = 0; i < MANY * PIXELS; i++)
         assert_true(isfinite(want[i]) && fabsf(want[i]) < 100.0f);
@@ -374,12 +382,13 @@ typedef struct oracle {
     lw_plan *plan;
     lw_exec *e;
     int32_t n; /* pictures */
+    double scale;
     lw_tick tick;
 } oracle;
 
 static void oracle_open(oracle *o, const lab *l, int32_t n, uint64_t seed, double *x)
 {
-    *o = (oracle){.n = n, .tick = {seed, 0}};
+    *o = (oracle){.n = n, .scale = l->scale, .tick = {seed, 0}};
     assert_ok(lw_graph_new(&o->g));
     lw_builder b = {.g = o->g, .params = lw_store_params(l->store)};
     lw_type image = lw_type_of(LW_F32, 4, n, 8, 8, 3);
@@ -392,23 +401,39 @@ static void oracle_open(oracle *o, const lab *l, int32_t n, uint64_t seed, doubl
         o->g, "noise", lw_random(o->g, "sample.noise", LW_RANDOM_NORMAL, 0, image, rows), LW_NOVAL);
     assert_ok(lw_compile(o->g, l->dev, &(lw_compile_opts){.opt = 0}, &o->plan));
     assert_ok(lw_exec_new(o->plan, LW_SLAB_EMA, &o->e));
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < n; i++)
         ((int64_t *)lw_exec_write(o->e, "rows"))[i] = i;
-        ((int32_t *)lw_exec_write(o->e, "classes"))[i] = i % 4;
-    }
     lw_exec_run(o->e, &o->tick);
     for (int i = 0; i < n * PIXELS; i++)
         x[i] = (double)((const float *)lw_exec_read(o->e, "noise"))[i];
 }
 
-static const float *oracle_eps(oracle *o, const double *x, double t)
+/* One run; without a class all are of the null class, number 4. */
+static const float *oracle_run(oracle *o, const double *x, double t, bool classes)
 {
     for (int i = 0; i < o->n * PIXELS; i++)
         ((float *)lw_exec_write(o->e, "x"))[i] = (float)x[i];
-    for (int i = 0; i < o->n; i++)
+    for (int i = 0; i < o->n; i++) {
         ((float *)lw_exec_write(o->e, "t"))[i] = (float)t;
+        ((int32_t *)lw_exec_write(o->e, "classes"))[i] = classes ? i % 4 : 4;
+    }
     lw_exec_run(o->e, &o->tick);
     return lw_exec_read(o->e, "eps");
+}
+
+/* Guided: of two runs, w = scale - 1, (1 + w) with - w without, as Ho and Salimans (2022) write it. */
+static const float *oracle_eps(oracle *o, const double *x, double t)
+{
+    static float with[6 * PIXELS];
+    const size_t count = (size_t)o->n * PIXELS;
+    const double w = o->scale - 1.0;
+    if (o->scale == 0.0)
+        return oracle_run(o, x, t, true);
+    memcpy(with, oracle_run(o, x, t, true), count * sizeof *with);
+    const float *without = oracle_run(o, x, t, false);
+    for (size_t i = 0; i < count; i++)
+        with[i] = (float)((1.0 + w) * (double)with[i] - w * (double)without[i]);
+    return with;
 }
 
 static void oracle_close(oracle *o)
@@ -601,6 +626,130 @@ static void test_flow_of_a_network(void **state)
     lab_close(&l);
 }
 
+/* ---- guidance -------------------------------------------------------------------------------- */
+
+static void test_guided_batches(void **state)
+{
+    (void)state;
+    check_batches((lw_sampler_opts){.method = LW_METHOD_DDPM,
+                                    .kind = LW_SAMPLER_DPM_SOLVER,
+                                    .steps = 5,
+                                    .guidance_scale = 2.5,
+                                    .seed = 3});
+    check_batches((lw_sampler_opts){.method = LW_METHOD_DDPM,
+                                    .kind = LW_SAMPLER_ANCESTRAL,
+                                    .timesteps = 12,
+                                    .guidance_scale = 2.5,
+                                    .seed = 3});
+}
+
+/* Every sampler without noise on the way, against two runs of the network whose answers are put together by hand. */
+static void test_guided_by_two_runs(void **state)
+{
+    (void)state;
+    static const lw_sampler_kind kinds[] = {LW_SAMPLER_DDIM, LW_SAMPLER_DPM_SOLVER,
+                                            LW_SAMPLER_EULER, LW_SAMPLER_HEUN};
+    static float have[6 * PIXELS], plain[6 * PIXELS];
+    static double want[6 * PIXELS];
+    enum { STEPS = 10 };
+    for (size_t k = 0; k < LW_COUNT(kinds); k++) {
+        const lw_method method = k < 2 ? LW_METHOD_DDPM : LW_METHOD_FLOW;
+        lw_sampler_opts o = {.method = method, .kind = kinds[k], .steps = STEPS, .seed = 9};
+        double worst = 0.0, apart = 0.0;
+        lab l;
+        lab_open_guided(&l, method, 1, 3.0);
+        if (method == LW_METHOD_DDPM)
+            calm(&l);
+        make(&l, o, 6, 0, 6, NULL, plain);
+        o.guidance_scale = l.scale;
+        make(&l, o, 6, 0, 6, NULL, have);
+        if (kinds[k] == LW_SAMPLER_DDIM)
+            ddim_oracle(&l, STEPS, false, 6, 9, want);
+        else if (kinds[k] == LW_SAMPLER_DPM_SOLVER)
+            solver_oracle(&l, STEPS, 6, 9, want);
+        else
+            flow_oracle(&l, kinds[k] == LW_SAMPLER_HEUN, STEPS, 6, 9, want);
+        for (int i = 0; i < 6 * PIXELS; i++) {
+            worst = fmax(worst, fabs((double)have[i] - want[i]));
+            apart = fmax(apart, fabs((double)(have[i] - plain[i])));
+        }
+        print_message("%s-%d, guided, against double: %.2g, against none: %.2g\n",
+                      lw_sampler_kind_name(kinds[k]), STEPS, worst, apart);
+        assert_true(worst < 2e-4);
+        assert_true(apart > 1e-3);
+        lab_close(&l);
+    }
+}
+
+typedef struct seen_steps {
+    int32_t n, done[4];
+} seen_steps;
+
+static int see_step(void *self, int64_t first, int64_t n, int32_t done, const float *y)
+{
+    seen_steps *s = self;
+    (void)first;
+    (void)n;
+    (void)y;
+    s->done[s->n++ % 4] = done;
+    return 0;
+}
+
+/* A scale of 1 is none, to the bit; any other takes two evaluations a step. */
+static void test_guided_counts(void **state)
+{
+    (void)state;
+    static const double scales[] = {0.0, 1.0, 1.5};
+    static float x[3][2 * PIXELS];
+    lab l;
+    lab_open_guided(&l, LW_METHOD_DDPM, 1, 1.5);
+    for (size_t i = 0; i < LW_COUNT(scales); i++) {
+        LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
+        seen_steps seen = {0};
+        const lw_sampler_opts o = {.method = LW_METHOD_DDPM,
+                                   .steps = 3,
+                                   .guidance_scale = scales[i],
+                                   .batch = 2,
+                                   .weights = LW_SLAB_EMA};
+        assert_ok(lw_sampler_new(l.dev, &l.network, &o, &s));
+        assert_int_equal(lw_sampler_evaluations(s), i == 2 ? 6 : 3);
+        lw_sampler_watch(s, see_step, &seen);
+        assert_ok(lw_sampler_run(s, 0, 2, NULL, NULL, x[i]));
+        assert_int_equal(seen.n, 3);
+        assert_int_equal(seen.done[0], i == 2 ? 2 : 1);
+        assert_int_equal(seen.done[2], lw_sampler_evaluations(s));
+    }
+    assert_memory_equal(x[0], x[1], sizeof x[0]);
+    assert_memory_not_equal(x[0], x[2], sizeof x[0]);
+    lab_close(&l);
+}
+
+/* Where the class changes nothing, no scale does. */
+static void test_guided_without_a_difference(void **state)
+{
+    (void)state;
+    static float plain[6 * PIXELS], guided[6 * PIXELS];
+    double worst = 0.0;
+    lab l;
+    lw_sampler_opts o = {.method = LW_METHOD_DDPM, .steps = 5, .seed = 9};
+    lab_open_guided(&l, LW_METHOD_DDPM, 1, 5.0);
+    calm(&l);
+    float *rows = lw_store_edit(l.store, lw_store_find(l.store, "class_embedding.weight"),
+                                LW_SLAB_EMA);
+    for (int32_t r = 1; r < lw_unet_class_rows(&l.net); r++)
+        memcpy(rows + r * 4 * l.net.channels[0], rows,
+               sizeof *rows * 4 * (size_t)l.net.channels[0]);
+    lw_store_touch(l.store, LW_SLAB_EMA);
+    make(&l, o, 6, 0, 6, NULL, plain);
+    o.guidance_scale = l.scale;
+    make(&l, o, 6, 0, 6, NULL, guided);
+    for (int i = 0; i < 6 * PIXELS; i++)
+        worst = fmax(worst, fabs((double)(plain[i] - guided[i])));
+    print_message("guided by no difference: %.2g\n", worst);
+    assert_true(worst < 1e-5);
+    lab_close(&l);
+}
+
 /* A spacing asked for stands in place of the schedule's. */
 static void test_spacing(void **state)
 {
@@ -647,6 +796,8 @@ static void test_what_does_not_go_together(void **state)
         {.method = LW_METHOD_FLOW, .kind = LW_SAMPLER_ONE_STEP, .batch = 1},
         {.method = LW_METHOD_FLOW, .steps = 1001, .batch = 1},
         {.method = LW_METHOD_FLOW, .spacing = 1 + LW_SPACING_LEADING, .batch = 1},
+        {.method = LW_METHOD_FLOW, .guidance_scale = 2, .batch = 1}, /* no null class */
+        {.method = LW_METHOD_DRIFT, .guidance_scale = 2, .batch = 1},
     };
     for (size_t i = 0; i < LW_COUNT(bad); i++)
         assert_int_equal(lw_sampler_new(l.dev, &l.network, &bad[i], &s), LW_EUSAGE);
@@ -657,14 +808,26 @@ static void test_what_does_not_go_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule),          cmocka_unit_test(test_ddim_moves),
-        cmocka_unit_test(test_ddim_as_diffusers), cmocka_unit_test(test_ancestral_as_diffusers),
-        cmocka_unit_test(test_ancestral_counts),  cmocka_unit_test(test_ancestral_moves),
-        cmocka_unit_test(test_one_step_batches),  cmocka_unit_test(test_ddim_batches),
-        cmocka_unit_test(test_ancestral_batches), cmocka_unit_test(test_ddim_of_a_network),
-        cmocka_unit_test(test_solver_batches),    cmocka_unit_test(test_solver_of_a_network),
-        cmocka_unit_test(test_flow_batches),      cmocka_unit_test(test_flow_of_a_network),
-        cmocka_unit_test(test_spacing),           cmocka_unit_test(test_what_does_not_go_together),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_ddim_moves),
+        cmocka_unit_test(test_ddim_as_diffusers),
+        cmocka_unit_test(test_ancestral_as_diffusers),
+        cmocka_unit_test(test_ancestral_counts),
+        cmocka_unit_test(test_ancestral_moves),
+        cmocka_unit_test(test_one_step_batches),
+        cmocka_unit_test(test_ddim_batches),
+        cmocka_unit_test(test_ancestral_batches),
+        cmocka_unit_test(test_ddim_of_a_network),
+        cmocka_unit_test(test_solver_batches),
+        cmocka_unit_test(test_solver_of_a_network),
+        cmocka_unit_test(test_flow_batches),
+        cmocka_unit_test(test_flow_of_a_network),
+        cmocka_unit_test(test_guided_batches),
+        cmocka_unit_test(test_guided_by_two_runs),
+        cmocka_unit_test(test_guided_counts),
+        cmocka_unit_test(test_guided_without_a_difference),
+        cmocka_unit_test(test_spacing),
+        cmocka_unit_test(test_what_does_not_go_together),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static const struct {
     {"ddpm_bf16",
      TINY_DDPM " --precision bf16 --prediction v_prediction --beta-schedule cosine --snr-gamma 5",
      "--sample-every 4 --ddim-steps 2"},
-    {"flow", TINY_FLOW " --time-distribution logit_normal --flip",
+    {"flow", TINY_FLOW " --time-distribution logit_normal --flip --class-dropout-prob 0.3",
      "--sample-every 4 --eval-steps 2 --eval-every 4 --eval-samples 64"},
     {"drift_bf16", TINY_DRIFT " --encoder base_encoder --precision bf16", ""},
 };

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "formats/formats.h"
+#include "jobs/ddpm/ddpm_job.h"
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
@@ -129,6 +130,83 @@ static void test_flow_is_sampled_as_trained(void **state)
     assert_non_null(strstr(lab_err, "a rectified flow has no latent"));
 }
 
+/* ---- classes that are left out ------------------------------------------------------------------ */
+
+static int64_t dropped(double prob, int64_t seed, int64_t first, int64_t n)
+{
+    lw_ddpm_config c = {.class_dropout_prob = prob};
+    int64_t count = 0;
+    c.train.seed = seed;
+    for (int64_t i = first; i < first + n; i++)
+        count += lw_ddpm_drops_class(&c, i);
+    return count;
+}
+
+/* As often as asked for, by four standard deviations; other pictures and another seed leave out others. */
+static void test_share_of_dropped_classes(void **state)
+{
+    enum { N = 100000 };
+    static const double probs[] = {0.1, 0.5};
+    int same = 0;
+    (void)state;
+    assert_int_equal(dropped(0.0, 0, 0, N), 0);
+    for (size_t i = 0; i < LW_COUNT(probs); i++)
+        for (int64_t seed = 0; seed < 3; seed++) {
+            double p = probs[i], off = (double)dropped(p, seed, seed << 40, N) - p * N;
+            if (!(fabs(off) < 4.0 * sqrt(p * (1.0 - p) * N)))
+                fail_msg("%g, seed %d: %g more than its share", p, (int)seed, off);
+        }
+    for (int64_t i = 0; i < 1000; i++)
+        same += dropped(0.5, 0, i, 1) == dropped(0.5, 1, i, 1);
+    assert_true(same > 400 && same < 600);
+}
+
+/* Rows of classes that four steps gave a gradient (those before the last two find zeros on the way to them), and does that
+ * of no class have one? */
+static int trained_rows(const char *prob, bool *null_class)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
+    char run[32];
+    int rows = 0;
+    snprintf(run, sizeof run, "dropped_%s", prob);
+    lab_expect(0, TINY_DDPM " --batch-size 16 --class-dropout-prob %s --steps 4 --output-dir %s",
+               prob, run);
+    assert_int_equal(
+        lw_st_open(lw_path_join(&path, run, "checkpoints/last/optimizer.safetensors"), &f), 0);
+    const lw_st_tensor *m = lw_st_find(f, "m.class_embedding.weight");
+    assert_non_null(m);
+    assert_int_equal(m->shape[0], 11);
+    for (int64_t r = 0; r < 11; r++) {
+        double size = 0.0;
+        for (int64_t k = 0; k < m->shape[1]; k++)
+            size += fabs((double)((const float *)m->data)[r * m->shape[1] + k]);
+        *null_class = size > 0.0; /* the last says */
+        rows += size > 0.0;
+    }
+    return rows - *null_class;
+}
+
+static void test_dropped_classes_are_the_null_class(void **state)
+{
+    LW_CLEANUP(lw_json_drop) json_t *config = NULL;
+    bool null_class;
+    (void)state;
+    assert_true(trained_rows("1e-9", &null_class) > 5 && !null_class);
+    assert_true(trained_rows("0.99", &null_class) < 4 && null_class);
+    assert_int_equal(lw_json_load("dropped_0.99/checkpoints/last/ema/config.json", &config), 0);
+    assert_int_equal(json_integer_value(json_object_get(config, "num_class_embeds")), 11);
+    assert_int_equal(json_integer_value(json_object_get(config, "leeway_null_class")), 10);
+    assert_int_equal(json_array_size(json_object_get(config, "leeway_class_names")), 10);
+    lab_expect(2, TINY_DDPM
+               " --class-conditional no --class-dropout-prob 0.1 --steps 1 --output-dir never");
+    assert_true(lab_one_line() &&
+                strstr(lab_err, "--class-dropout-prob: the network has no classes"));
+    lab_expect(2, TINY_DDPM " --batch-size 16 --class-dropout-prob 0.5 --steps 5 --resume "
+                            "--output-dir dropped_0.99");
+    assert_non_null(strstr(lab_err, "class-dropout-prob"));
+}
+
 /* A shorter noise schedule is the model's own: samplers take it from its folder. */
 static void test_schedule_travels_with_the_model(void **state)
 {
@@ -201,8 +279,10 @@ static void test_parts_have_the_same_bits(void **state)
             *size; /* option that says how large a part is, of 8 leaves in all */
         int whole;
     } jobs[] = {
-        {"ddpm", TINY_DDPM " --leaf-size 2 --flip --dropout 0.1 --scheduler cosine", "batch-size",
-         16},
+        {"ddpm",
+         TINY_DDPM
+         " --leaf-size 2 --flip --dropout 0.1 --class-dropout-prob 0.3 --scheduler cosine",
+         "batch-size", 16},
         {"drift", TINY_DRIFT " --leaf-size 4 --flip --encoder none", "groups", 8},
         {"mae", TINY_ENCODER " --leaf-size 4", "batch-size", 32},
         {"classify", TINY_ENCODER " --leaf-size 3 --objective classify --input-noise 0.2",
@@ -489,6 +569,8 @@ int main(void)
         cmocka_unit_test(test_weights_and_predictions),
         cmocka_unit_test(test_v_is_sampled_as_trained),
         cmocka_unit_test(test_flow_is_sampled_as_trained),
+        cmocka_unit_test(test_share_of_dropped_classes),
+        cmocka_unit_test(test_dropped_classes_are_the_null_class),
         cmocka_unit_test(test_schedule_travels_with_the_model),
         cmocka_unit_test(test_accumulation_is_the_mean),
         cmocka_unit_test(test_parts_have_the_same_bits),

@@ -144,13 +144,32 @@ static void test_other_keys(void **state)
                  read_changed("leeway_timesteps", "\"many\""));
 }
 
+/* The null class is the last row of the table, and none of the classes. */
+static void test_null_class(void **state)
+{
+    (void)state;
+    lw_unet_config c = tiny(), read;
+    c.classes = 6;
+    c.null_class = true;
+    json_t *j = lw_unet_to_json(&c);
+    assert_int_equal(json_integer_value(json_object_get(j, "num_class_embeds")), 7);
+    assert_ok(lw_unet_from_json(j, "config.json", &read));
+    assert_int_equal(read.classes, 6);
+    assert_true(read.null_class);
+    json_object_set_new(j, "leeway_null_class", json_integer(5));
+    assert_fails(LW_EFORMAT, "'leeway_null_class' is 5, must be the last of 'num_class_embeds', 6",
+                 lw_unet_from_json(j, "config.json", &read));
+    json_object_set_new(j, "num_class_embeds", json_null());
+    assert_fails(LW_EFORMAT, "'leeway_null_class'", lw_unet_from_json(j, "config.json", &read));
+    json_decref(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_all_of_diffusers),
-        cmocka_unit_test(test_other_keys),
+        cmocka_unit_test(test_values),           cmocka_unit_test(test_types),
+        cmocka_unit_test(test_all_of_diffusers), cmocka_unit_test(test_other_keys),
+        cmocka_unit_test(test_null_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/commands/cmd_sample.h"
 #include "data/data.h"
 #include "formats/formats.h"
 #include "session/session.h"
@@ -43,6 +44,7 @@ static const lw_option options[] = {
      .group = "Pictures", .help = "of a generator per picture, as in `leeway sample`"},
     {LW_OPT(fid_cli, c.alpha), .name = "alpha", .fallback = "0", .max = 1000, .group = "Pictures",
      .help = "strength of guidance, of generators trained with --alpha-dist; 0: 1, which is none"},
+    LW_GUIDANCE_OPTION(fid_cli, c.guidance_scale, "Pictures"),
     {LW_OPT(fid_cli, c.battery), .name = "battery", .path = LW_PATH_IN, .unit = "specs",
      .group = "Encoders",
      .help = "networks, or folders of them, with commas between: their verdict on A, beside real "
@@ -87,9 +89,10 @@ static const lw_option options[] = {
 static json_t *side_json(const lw_fid_side *s)
 {
     return s->source
-               ? json_pack("{s:s, s:s, s:o, s:o*}", "source", s->source, "kind", s->kind, "count",
-                           s->count ? json_integer((json_int_t)s->count) : json_null(), "alpha",
-                           s->alpha > 0.0 ? json_real(s->alpha) : NULL)
+               ? json_pack("{s:s, s:s, s:o, s:o*, s:o*}", "source", s->source, "kind", s->kind,
+                           "count", s->count ? json_integer((json_int_t)s->count) : json_null(),
+                           "alpha", s->alpha > 0.0 ? json_real(s->alpha) : NULL, "guidance_scale",
+                           s->guidance_scale > 0.0 ? json_real(s->guidance_scale) : NULL)
                : json_null();
 }
 

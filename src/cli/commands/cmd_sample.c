@@ -29,9 +29,9 @@ static const lw_option options[] = {
     {LW_OPT(sample_cli, c.steps), .name = "steps", .fallback = "0", .min = 0, .max = 4000,
      .unit = "evaluations", .group = "Samples",
      .help =
-         "of the network per picture, spread over the times of the noise schedule; 0: 1 for "
-         "drift, 50 for ddim, 20 for dpm-solver, euler and heun, every time of the schedule for "
-         "ancestral"},
+         "of the network per picture, spread over the times of the noise schedule, each twice "
+         "with --guidance-scale; 0: 1 for drift, 50 for ddim, 20 for dpm-solver, euler and heun, "
+         "every time of the schedule for ancestral"},
     {LW_OPT(sample_cli, c.spacing), .name = "timestep-spacing", .fallback = "auto",
      .choices = "auto|leading|trailing|linspace", .group = "Samples",
      .help = "times of the evaluations: every so many from 0, from the last, or evenly between "
@@ -51,6 +51,7 @@ static const lw_option options[] = {
      .group = "Samples", .help = "with linear"},
     {LW_OPT_LIST(sample_cli, c.alpha_values, c.n_alpha_values), .name = "alpha-values", .min = 1,
      .max = 1000, .group = "Samples", .help = "with list"},
+    LW_GUIDANCE_OPTION(sample_cli, c.guidance_scale, "Samples"),
     LW_CLIPPED_OPTION(sample_cli, c.use_clipped_model_output, "Samples"),
     {LW_OPT(sample_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
      .group = "Model", .help = "which weights of a checkpoint"},
@@ -147,6 +148,7 @@ const lw_command lw_cmd_sample = {
              "or another "
              "--batch-size never changes it.",
     .examples = "leeway sample runs/drift --output grid.png\n"
+                "leeway sample runs/ddpm --guidance-scale 2 --output grid.png\n"
                 "leeway sample runs/ddpm --sampler ddim --steps 100 --n 1000 --output samples/\n"
                 "leeway sample runs/ddpm --sampler ancestral --steps 250 --output grid.png\n"
                 "leeway sample runs/drift --classes 3,7 --n 16 --output x.npy --json\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Option rows that commands which sample a DDPM share. */
+/* Option rows that commands which sample share. */
 #ifndef LW_CMD_SAMPLE_H
 #define LW_CMD_SAMPLE_H
 
@@ -11,6 +11,11 @@
      .help = "compute the noise of ddim again where the picture it implies was clipped, as the "   \
              "original sampler does; diffusers' default does not, and pictures turn grey as "      \
              "evaluations grow"}
+#define LW_GUIDANCE_OPTION(T, field, heading)                                                      \
+    {LW_OPT(T, field), .name = "guidance-scale", .fallback = "1", .min = 1, .max = 1000,           \
+     .group = heading,                                                                             \
+     .help = "of a DDPM or flow trained with --class-dropout-prob: what the class changes in the " \
+             "network's answer, times this; above 1 two evaluations a step; 1: no guidance"}
 #define LW_WINDOW_OPTION(T, field, heading)                                                        \
     {LW_OPT(T, field), .name = "window", .fallback = "0", .max = 4096, .unit = "places",           \
      .group = heading,                                                                             \

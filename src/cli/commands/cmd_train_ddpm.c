@@ -9,7 +9,14 @@
     LW_TRAIN_OPTIONS(lw_ddpm_config, "128", "2e-4", "0.999", "1", "0", "constant", "0", "0.9999", \
                      "0"),                                                                        \
         LW_LATENT_OPTIONS(lw_ddpm_config), LW_REAL_OPTIONS(lw_ddpm_config),                       \
-        LW_NET_OPTIONS(lw_ddpm_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "true")
+        LW_NET_OPTIONS(lw_ddpm_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "true"),         \
+    {                                                                                             \
+        LW_OPT(lw_ddpm_config, class_dropout_prob),                                               \
+            .name = "class-dropout-prob", .min = 0, .max = 0.99, .fallback = "0",                 \
+            .group = "Network",                                                                   \
+            .help = "share of pictures, drawn in each step, whose class is left out, so that "    \
+                    "`sample --guidance-scale` can guide; 0.1 is usual"                           \
+    }
 
 static const lw_option ddpm_options[] = {
     COMMON_OPTIONS,

@@ -20,12 +20,19 @@ typedef struct lw_ddpm_config {
     int32_t prediction;    /* 0: sample with a condition, else epsilon; 1 + lw_prediction */
     int32_t beta_schedule; /* 0 linear, 1 cosine (squaredcos_cap_v2) */
     double snr_gamma;      /* of min-SNR weights; 0: the plain mean */
+    /* Share of pictures whose class is the null class, for guidance without a classifier; 0: the
+     * network has none */
+    double class_dropout_prob;
     bool flow;          /* a rectified flow: prediction, beta_schedule and snr_gamma do not count */
     int32_t flow_times; /* its times: 0 uniform, 1 logit-normal */
     double flow_mean, flow_std; /* of the logit-normal distribution */
     double flow_shift;          /* of its times, in training and sampling; 0: 1, none */
     lw_heldout_config heldout;
 } lw_ddpm_config;
+
+/* Is the class of picture `row`, counted from the first step, left out? Depends on nothing else, so that parts of a step,
+ * threads and resuming change nothing. */
+bool lw_ddpm_drops_class(const lw_ddpm_config *c, int64_t row);
 
 /* Trains, or with dry_run only predicts; "train ddpm" or, with c->flow, "train flow". */
 int lw_train_ddpm(const lw_ddpm_config *c, const lw_observer *obs, lw_train_result *out);

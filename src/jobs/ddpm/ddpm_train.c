@@ -112,10 +112,30 @@ static int build_step(ddpm_run *r, lw_graph *g)
     return lw_grad_params(g, loss, LW_NOVAL);
 }
 
+bool lw_ddpm_drops_class(const lw_ddpm_config *c, int64_t row)
+{
+    const lw_rng_key key = lw_rng_key_of((uint64_t)c->train.seed, lw_hash_name("ddpm.class"));
+    return lw_rng_uniform(key, 0, (uint64_t)row, 0) < c->class_dropout_prob;
+}
+
+/* Some of a leaf's labels become the null class (Ho and Salimans 2022, algorithm 1). */
+static int drop_classes(ddpm_run *r)
+{
+    lw_exec *e = r->g.p.exec;
+    const int64_t *rows = lw_exec_read(e, "rows");
+    const int32_t *labels = lw_exec_read(e, "labels"); /* the loader's */
+    LW_TRY(lw_exec_bind(e, "labels", NULL));
+    int32_t *kept = lw_exec_write(e, "labels");
+    for (int64_t i = 0; i < r->g.p.leaves.size; i++)
+        kept[i] = lw_ddpm_drops_class(&r->c, rows[i]) ? r->g.net.classes : labels[i];
+    return 0;
+}
+
 static int feed(void *self, int64_t leaf)
 {
     ddpm_run *r = self;
-    return lw_picture_run_feed(&r->g.p, leaf, r->g.net.classes > 0);
+    LW_TRY(lw_picture_run_feed(&r->g.p, leaf, r->g.net.classes > 0));
+    return r->g.net.null_class ? drop_classes(r) : 0;
 }
 
 static void close_run(void *self)
@@ -171,6 +191,7 @@ static int begin(const lw_ddpm_config *c, const lw_observer *obs, lw_train_job *
     if (!r)
         return LW_ENOMEM;
     r->c = *c;
+    r->c.net.null_class = c->class_dropout_prob > 0.0;
     *job = lw_generator_job(c->flow ? "train flow" : "train ddpm", &r->g, &r->c.train,
                             &r->c.pictures, obs);
     job->set_up = set_up;

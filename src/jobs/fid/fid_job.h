@@ -30,18 +30,20 @@ typedef struct lw_fid_config {
     bool ema;          /* averaged weights of generators */
     int32_t sampler;   /* lw_sampler_kind, and its evaluations, of generators */
     int32_t steps;
-    double alpha; /* strength of guidance of generators that are told one; 0: 1, none */
+    double alpha;          /* strength of guidance of generators that are told one; 0: 1, none */
+    double guidance_scale; /* of the others: lw_sampler_opts.guidance_scale */
     uint64_t seed;
     int32_t threads, conv;
 } lw_fid_config;
 
 /* What A or B turned out to be. */
 typedef struct lw_fid_side {
-    const char *source; /* as typed; NULL: not given */
-    char what[160];     /* "10000 pictures of 32x32, held-out" */
-    char kind[16];      /* "data", "array", "generator", "features", "statistics" */
-    int64_t count;      /* of pictures; 0: a file of statistics does not say */
-    double alpha;       /* strength of guidance that a generator was told; 0: none */
+    const char *source;    /* as typed; NULL: not given */
+    char what[160];        /* "10000 pictures of 32x32, held-out" */
+    char kind[16];         /* "data", "array", "generator", "features", "statistics" */
+    int64_t count;         /* of pictures; 0: a file of statistics does not say */
+    double alpha;          /* strength of guidance that a generator was told; 0: none */
+    double guidance_scale; /* that a generator was guided with; 0: none */
 } lw_fid_side;
 
 enum { LW_FID_NOTES = 6 };

@@ -46,9 +46,12 @@ static int check_config(const fid_state *s)
                                   "statistics of A");
     for (int i = 0; i < s->n; i++)
         pictures = pictures || lw_fid_is_pictures(&s->set[i]);
-    if (c->alpha > 0.0 && s->set[0].kind != FID_GENERATOR &&
-        (s->n < 2 || s->set[1].kind != FID_GENERATOR))
+    const bool makes = s->set[0].kind == FID_GENERATOR ||
+                       (s->n > 1 && s->set[1].kind == FID_GENERATOR);
+    if (c->alpha > 0.0 && !makes)
         return lw_fail(LW_EUSAGE, "--alpha %g: no set is a generator", c->alpha);
+    if (c->guidance_scale > 1.0 && !makes)
+        return lw_fail(LW_EUSAGE, "--guidance-scale %g: no set is a generator", c->guidance_scale);
     if (c->battery && s->n < 2)
         return lw_fail(LW_EUSAGE, "--battery: name B, real pictures that A is held against");
     if (c->probe && s->n < 2)
@@ -84,6 +87,7 @@ static void describe_side(const fid_state *s, int i)
     o->source = set->source;
     o->count = set->n;
     o->alpha = set->alpha;
+    o->guidance_scale = set->guidance_scale;
     if (set->kind == FID_ARRAY || set->kind == FID_GENERATOR)
         snprintf(o->what, sizeof o->what, "%lld %s of %dx%d%s", (long long)set->n, pictures_of(set),
                  (int)set->w, (int)set->h, set->kind == FID_GENERATOR ? ", to be made" : "");
@@ -98,6 +102,8 @@ static void describe_side(const fid_state *s, int i)
     size_t n = strlen(o->what);
     if (set->alpha > 0.0)
         snprintf(o->what + n, sizeof o->what - n, ", strength of guidance %g", set->alpha);
+    if (set->guidance_scale > 0.0)
+        snprintf(o->what + n, sizeof o->what - n, ", guidance scale %g", set->guidance_scale);
 }
 
 /* ---- contracts ------------------------------------------------------------------------------- */

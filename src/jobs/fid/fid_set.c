@@ -153,12 +153,14 @@ static int open_sampler(fid_set *s, lw_device *dev, const lw_source *source, lw_
     s->n = c->num_images;
     s->classes = source->net->classes;
     s->alpha = c->alpha;
+    s->guidance_scale = c->guidance_scale > 1.0 ? c->guidance_scale : 0.0;
     s->h = s->w = lw_picture_side(source->net);
     return lw_sampler_new(dev, source->net,
                           &(lw_sampler_opts){.method = source->method,
                                              .kind = c->sampler,
                                              .steps = c->steps,
                                              .alpha = c->alpha,
+                                             .guidance_scale = c->guidance_scale,
                                              .diffusion = source->diffusion,
                                              .batch = (int32_t)LW_MIN((int64_t)c->batch, s->n),
                                              .seed = c->seed,

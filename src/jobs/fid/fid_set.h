@@ -30,8 +30,9 @@ typedef struct fid_set {
     int32_t
         classes;  /* that a generator is asked for in turn: picture i for i mod classes; else 0 */
     double alpha; /* strength of guidance that its generator was told; 0: none */
-    float *rows;  /* [n][dim] features */
-    int32_t dim;  /* of features and statistics */
+    double guidance_scale; /* that it was guided with; 0: none */
+    float *rows;           /* [n][dim] features */
+    int32_t dim;           /* of features and statistics */
     lw_stats *stats; /* of FID_STATS; beside pictures those that an ADM reference has of all its
                         pictures, for Inception's features */
     lw_contract contract; /* of features and statistics */

@@ -116,7 +116,7 @@ static int draw(lw_quantize_inputs *in, int64_t first)
 {
     int32_t *classes = lw_forward_input(in->f, "class");
     for (int32_t i = 0; classes && i < in->c->batch; i++)
-        classes[i] = (int32_t)((first + i) % in->net->classes);
+        classes[i] = (int32_t)((first + i) % lw_network_class_ids(in->net));
     LW_TRY(lw_noise_draw(in->noise, first, (lw_tick){in->c->seed, 0}));
     lw_forward_pass(in->noise, "latent", in->f, "latent");
     lw_forward_pass(in->noise, "styles", in->f, "styles");

@@ -30,6 +30,7 @@ typedef struct lw_sample_config {
     double alpha_start, alpha_end; /* of the first and the last picture; linear */
     float alpha_values[64];        /* gone through in turn; list */
     int32_t n_alpha_values;
+    double guidance_scale; /* lw_sampler_opts.guidance_scale */
     int32_t batch;
     bool ema;
     int32_t precision; /* lw_num */

@@ -183,6 +183,7 @@ static int open_all(sampling *s, const lw_observer *obs)
                                .steps = c->steps,
                                .spacing = c->spacing,
                                .alpha = c->alpha,
+                               .guidance_scale = c->guidance_scale,
                                .keep_eps = !c->use_clipped_model_output,
                                .seed = c->seed,
                                .weights = LW_SLAB_PARAM,

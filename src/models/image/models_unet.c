@@ -66,7 +66,8 @@ static lw_val embed(unet *u, const lw_network_in *in)
     if (c->classes > 0) {
         up = lw_scope_push(u->g, "class_embedding");
         lw_init init = {LW_INIT_NORMAL, c->class_init > 0 ? c->class_init : 0.5f};
-        lw_val table = lw_param(b, "weight", lw_type_of(LW_F32, 2, c->classes, width), init);
+        lw_val table = lw_param(b, "weight", lw_type_of(LW_F32, 2, lw_unet_class_rows(c), width),
+                                init);
         e = lw_add(u->g, lw_embedding(u->g, table, in->classes), e);
         lw_scope_set(u->g, up);
     }

@@ -19,7 +19,8 @@ typedef struct lw_unet_config {
     int32_t norm_groups;
     float norm_eps;
     float dropout;
-    int32_t classes;    /* rows of class_embedding; 0: unconditional */
+    int32_t classes;    /* 0: unconditional */
+    bool null_class;    /* one more row of class_embedding, number `classes`: no class is said */
     int32_t latent_dim; /* K of latent_embedding: Linear(K, 4 base), added to the time embedding; 0:
                            none */
     float alpha; /* greatest strength of guidance that it is told, in place of a time; 0: none */
@@ -64,6 +65,12 @@ static inline int32_t lw_unet_picture_channels(const lw_unet_config *c)
 static inline int32_t lw_unet_condition_channels(const lw_unet_config *c)
 {
     return c->in_channels - lw_unet_picture_channels(c);
+}
+
+/* Rows of class_embedding. */
+static inline int32_t lw_unet_class_rows(const lw_unet_config *c)
+{
+    return c->classes + (c->null_class ? 1 : 0);
 }
 
 /* Of attention at its least resolution. */

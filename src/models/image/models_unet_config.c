@@ -132,6 +132,8 @@ int lw_unet_check(const lw_unet_config *c)
     LW_TRY(in_range("blocks per level", c->blocks, 1, MAX_BLOCKS));
     LW_TRY(in_range("norm groups", c->norm_groups, 1, MAX_WIDTH));
     LW_TRY(in_range("classes", c->classes, 0, 1 << 24));
+    if (c->null_class && c->classes == 0)
+        return lw_fail(LW_EUSAGE, "U-Net: a null class, and no classes");
     LW_TRY(in_range("latent dimension", c->latent_dim, 0, 1 << 20));
     LW_TRY(in_range("attention heads", c->heads, 0, 1024));
     if (c->heads == 0)

@@ -53,6 +53,8 @@ static void put_extras(json_t *j, const lw_unet_config *c)
         json_object_set_new(j, "leeway_attention_heads", json_integer(c->heads));
     if (c->latent_dim > 0)
         json_object_set_new(j, "leeway_latent_dim", json_integer(c->latent_dim));
+    if (c->null_class)
+        json_object_set_new(j, "leeway_null_class", json_integer(c->classes));
     if (c->alpha > 0)
         json_object_set_new(j, "leeway_alpha", neat(c->alpha));
     if (c->noise_h > 0)
@@ -80,7 +82,8 @@ static void put_shape(json_t *j, const lw_unet_config *c)
     json_object_set_new(j, "down_block_types", block_types(c, true));
     json_object_set_new(j, "up_block_types", block_types(c, false));
     json_object_set_new(j, "attention_head_dim", json_integer(head_dim));
-    json_object_set_new(j, "num_class_embeds", c->classes ? json_integer(c->classes) : json_null());
+    json_object_set_new(j, "num_class_embeds",
+                        c->classes ? json_integer(lw_unet_class_rows(c)) : json_null());
 }
 
 static void put_semantics(json_t *j, const lw_unet_config *c)

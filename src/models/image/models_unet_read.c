@@ -52,6 +52,7 @@ static const lw_json_rule rules[] = {
     {"num_train_timesteps", LW_JSON_INT | LW_JSON_NULL}, /* of learned time embeddings only */
     {"leeway_attention_heads", LW_JSON_INT},
     {"leeway_latent_dim", LW_JSON_INT},
+    {"leeway_null_class", LW_JSON_INT},
     {"leeway_alpha", LW_JSON_NUMBER},
     {"leeway_noise_shape", LW_JSON_ARRAY},
     {"leeway_condition", LW_JSON_OBJECT},
@@ -232,6 +233,23 @@ static int read_condition(const reading *r, lw_unet_config *c)
                          r->where);
 }
 
+/* num_class_embeds counts rows; the last one is no class where leeway_null_class says so. */
+static int read_classes(const reading *r, lw_unet_config *c)
+{
+    int32_t null_class = 0;
+    LW_TRY(opt_i32(r, "num_class_embeds", 1, 1 << 24, &c->classes));
+    LW_TRY(opt_i32(r, "leeway_null_class", 1, 1 << 24, &null_class));
+    if (null_class == 0)
+        return 0;
+    if (null_class != c->classes - 1)
+        return lw_fail(LW_EFORMAT,
+                       "%s: 'leeway_null_class' is %d, must be the last of 'num_class_embeds', %d",
+                       r->where, (int)null_class, (int)c->classes - 1);
+    c->classes = null_class;
+    c->null_class = true;
+    return 0;
+}
+
 static int read_rest(const reading *r, lw_unet_config *c)
 {
     bool centre = false;
@@ -246,7 +264,7 @@ static int read_rest(const reading *r, lw_unet_config *c)
     LW_TRY(lw_json_opt_bool(r->j, r->where, "center_input_sample", &centre));
     if (centre)
         return unsupported(r, "center_input_sample", "true", "false");
-    LW_TRY(opt_i32(r, "num_class_embeds", 1, 1 << 24, &c->classes));
+    LW_TRY(read_classes(r, c));
     LW_TRY(opt_i32(r, "leeway_latent_dim", 1, 1 << 20, &c->latent_dim));
     c->alpha = (float)json_number_value(json_object_get(r->j, "leeway_alpha"));
     if (json_object_get(r->j, "leeway_noise_shape")) {
@@ -303,6 +321,7 @@ static void describe(lw_network *n)
     n->condition = lw_unet_condition_channels(c);
     n->multiple = 1 << (c->levels - 1);
     n->classes = c->classes;
+    n->null_class = c->null_class;
     n->latent = c->latent_dim;
     n->alpha = c->alpha;
     n->noise_size = c->noise_h;
