@@ -14,7 +14,7 @@
 #include "session/session_battery.h"
 
 enum {
-    LW_VERDICT_ROWS = 64,
+    LW_VERDICT_ROWS = 80,
     LW_VERDICT_REFERENCE = 5000, /* real pictures that rows are measured against, at most */
     LW_VERDICT_HONEST = 500      /* pictures of each honest set, at most */
 };

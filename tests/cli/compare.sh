@@ -83,6 +83,27 @@ for name in 'drift, alpha 1' 'drift, alpha 2.5'; do
 done
 grep -q 'Drift, alpha 2.5' strengths/report.html || fails 'the page has no pictures of alpha 2.5'
 
+# the others, guided: rows, grids and scores besides those they have without, of twice the evaluations
+expect 2 compare --drift drift --ddpm ddpm --judge judge $few --guidance-scale 2 --output-dir no
+err_has 'no null class'
+for method in ddpm flow; do
+    expect 0 train $method $data $net --batch-size 4 --steps 3 --ema-decay 0 --class-dropout-prob 0.2 --output-dir told_$method
+done
+told="--drift drift --ddpm told_ddpm --flow told_flow --flow-steps 3 --judge judge $few --score-steps 1 --ancestral-steps="
+expect 0 compare $told --output-dir unguided
+expect 0 compare $told $battery --guidance-scale 1,2.5 --output-dir scaled
+for name in 'DDPM, 8 evaluations, guidance scale 2.5' 'flow, 6 evaluations, guidance scale 2.5'; do
+    grep -qF "\"$name\"" scaled/summary.json || fails "summary.json has no score of $name"
+    sed -n '/"verdict": {/,$p' scaled/summary.json | grep -qF "\"$name\"" || fails "no row of the verdict: $name"
+    sed '/<details>/,$d' scaled/report.html | grep -qF 'guidance scale 2.5' || fails "the page has no row of $name"
+done
+grep -q '"guidance_scale": 2.5' scaled/summary.json || fails 'summary.json does not say the scale'
+grep -q 'guidance scale 1\b' scaled/summary.json && fails 'a row of scale 1, which is none'
+for dir in unguided scaled; do
+    grep -E '^  "(frechet_ddpm|frechet_flow|frechet_drift|frechet_floor_ddpm)"' $dir/summary.json >$dir.plain
+done
+cmp -s unguided.plain scaled.plain || fails 'guided rows change the scores of the others'
+
 # held-out distances that both runs logged stand over the time they were trained
 curve='Held-out distance against training time'
 grep -q "$curve" out/report.html && fails 'a curve of distances that DDPM did not log'

@@ -88,6 +88,26 @@ static void a_better_ddpm_is_said_first(void **state)
     assert_int_equal(w.other[0].timed[1].sampler, LW_SAMPLER_AUTO);
 }
 
+/* Guided pictures are a setting of their own, beside one of as many evaluations. */
+static void guidance_is_a_setting(void **state)
+{
+    (void)state;
+    begin(true);
+    add_drift_and_real();
+    add(COMPARE_DDPM, 50, false, 500, 300, 0.30);
+    add(COMPARE_DDPM, 100, false, 500, 310, 0.29);
+    add(COMPARE_DDPM, 100, false, 500, 450, 0.09);
+    w.entry[w.n_entries - 1].how.guidance_scale = 2.0;
+    decide();
+    const lw_headline *h = &out.other[0].headline;
+    assert_true(h->best.how.guidance_scale == 2.0 && h->equal.how.guidance_scale == 2.0);
+    assert_true(says("At its best (100 evaluations, DDIM, guidance scale 2), DDPM is better"));
+    assert_true(says("DDPM needs 100 evaluations (DDIM, guidance scale 2)"));
+    assert_int_equal(w.other[0].n_timed, 2);
+    assert_ptr_equal(lw_compare_find_setting(&w, COMPARE_DDPM, h->best.how),
+                     &w.entry[w.n_entries - 1]);
+}
+
 static void a_ddpm_that_never_reaches_is_told_so(void **state)
 {
     (void)state;
@@ -172,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_better_ddpm_is_said_first),
+        cmocka_unit_test(guidance_is_a_setting),
         cmocka_unit_test(a_ddpm_that_never_reaches_is_told_so),
         cmocka_unit_test(measures_may_disagree),
         cmocka_unit_test(few_pictures_reach_nothing_by_chance),

@@ -63,6 +63,11 @@ static const lw_option options[] = {
      .group = "Measured",
      .help = "strengths of guidance that drift is also scored with, from the same noise, when it "
              "was trained with --alpha-dist"},
+    {LW_OPT_LIST(lw_compare_config, guidance_scale, n_guidance_scale), .name = "guidance-scale",
+     .min = 1, .max = 1000, .group = "Measured",
+     .help = "scales of guidance that DDPM and flow are also scored with, from the same noise and "
+             "with two evaluations a step of their usual setting, when they were trained with "
+             "--class-dropout-prob"},
     {LW_OPT(lw_compare_config, solver), .name = "sampler", .choices = "ddim|dpm-solver",
      .fallback = "ddim", .group = "Measured",
      .help = "of the DDPM, for --ddim-steps and --score-steps; dpm-solver: DPM-Solver++(2M)"},

@@ -109,8 +109,22 @@ static const char *latency_sampler(const lw_latency *l)
     return lw_str_eq(l->method, "drift") ? "one-step" : lw_compare_sampler_name(l->how);
 }
 
+/* What a cell's other columns do not say. */
+static const char *latency_note(const lw_latency *l, char buf[96])
+{
+    const char *how = l->refused        ? LW_LATENCY_REFUSED
+                      : l->extrapolated ? "extrapolated from ten evaluations"
+                                        : "";
+    if (l->how.guidance_scale > 0.0)
+        snprintf(buf, 96, "guidance scale %g%s%s", l->how.guidance_scale, *how ? "; " : "", how);
+    else
+        snprintf(buf, 96, "%s", how);
+    return buf;
+}
+
 static int save_latency(const comparing *w)
 {
+    char note[96];
     LW_CLEANUP(lw_str_clear) lw_str s = {0}, path = {0};
     lw_str_add(&s, "method,evaluations,batch,median_ms,p95_ms,p99_ms,ms_per_image,images_per_sec,"
                    "runs,extrapolated,memory_bytes,cpu_ms,times_drift,sampler,note\n");
@@ -119,14 +133,14 @@ static int save_latency(const comparing *w)
         const char *sampler = latency_sampler(l);
         if (l->refused) {
             lw_str_addf(&s, "%s,%d,%d,,,,,,%d,%d,%zu,,,%s,%s\n", l->method, l->how.evaluations,
-                        l->batch, l->runs, l->extrapolated, l->bytes, sampler, LW_LATENCY_REFUSED);
+                        l->batch, l->runs, l->extrapolated, l->bytes, sampler,
+                        latency_note(l, note));
             continue;
         }
         lw_str_addf(&s, "%s,%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%d,%d,%zu,%.4f,%.2f,%s,%s\n", l->method,
                     l->how.evaluations, l->batch, 1e3 * l->median, 1e3 * l->p95, 1e3 * l->p99,
                     1e3 * l->median / l->batch, l->batch / l->median, l->runs, l->extrapolated,
-                    l->bytes, 1e3 * l->cpu, l->times_drift, sampler,
-                    l->extrapolated ? "extrapolated from ten evaluations" : "");
+                    l->bytes, 1e3 * l->cpu, l->times_drift, sampler, latency_note(l, note));
     }
     return lw_file_write(lw_path_join(&path, lw_str_c(&w->dir.tmp), "latency.csv"), lw_str_c(&s),
                          s.len);
@@ -141,6 +155,12 @@ static void set_real(json_t *o, const char *key, double v)
 static void set_int(json_t *o, const char *key, int64_t v)
 {
     json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+static void set_guidance(json_t *o, lw_compare_setting how)
+{
+    if (how.guidance_scale > 0.0)
+        set_real(o, "guidance_scale", how.guidance_scale);
 }
 
 static json_t *score_json(const compare_entry *e)
@@ -158,6 +178,7 @@ static json_t *score_json(const compare_entry *e)
         set_int(o, "evaluations", e->how.evaluations);
     if (e->how.alpha > 0)
         set_real(o, "alpha", e->how.alpha);
+    set_guidance(o, e->how);
     if (e->kind == COMPARE_DDPM || e->kind == COMPARE_FLOW)
         json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(e->how)));
     set_real(o, "frechet", s->fd.value);
@@ -192,6 +213,7 @@ static json_t *point_json(const lw_operating_point *p)
     json_t *o = json_object();
     set_int(o, "evaluations", p->how.evaluations);
     json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(p->how)));
+    set_guidance(o, p->how);
     set_int(o, "n", p->score.n);
     set_real(o, "frechet", p->score.fd.value);
     set_real(o, "frechet_drift", p->drift.fd.value);
@@ -241,6 +263,7 @@ static json_t *latency_json(const comparing *w)
                               latency_sampler(l), "evaluations", l->how.evaluations, "batch",
                               l->batch, "runs", l->runs, "extrapolated", l->extrapolated,
                               "memory_bytes", (json_int_t)l->bytes);
+        set_guidance(o, l->how);
         set_real(o, "median_ms", 1e3 * l->median);
         set_real(o, "p95_ms", 1e3 * l->p95);
         set_real(o, "p99_ms", 1e3 * l->p99);

@@ -205,18 +205,32 @@ lw_compare_setting lw_compare_usual(const compare_other *o, int32_t evaluations)
     return (lw_compare_setting){.evaluations = evaluations, .sampler = o->usual.sampler};
 }
 
-const char *lw_compare_sampler_mark(lw_compare_setting how)
+static const char *with_guidance(char buf[64], const char *sampler, lw_compare_setting how)
+{
+    int n = snprintf(buf, 64, "%s", sampler);
+    if (how.guidance_scale > 0.0)
+        snprintf(buf + n, 64 - (size_t)n, ", guidance scale %g", how.guidance_scale);
+    return buf;
+}
+
+const char *lw_compare_how(char buf[64], lw_compare_setting how)
+{
+    return with_guidance(buf, lw_compare_sampler_name(how), how);
+}
+
+const char *lw_compare_mark(char buf[64], lw_compare_setting how)
 {
     static const char *const marks[LW_SAMPLER_KINDS] = {[LW_SAMPLER_ANCESTRAL] = ", ancestral",
                                                         [LW_SAMPLER_DPM_SOLVER] = ", DPM-Solver",
                                                         [LW_SAMPLER_HEUN] = ", Heun"};
-    return marks[how.sampler] ? marks[how.sampler] : "";
+    return with_guidance(buf, marks[how.sampler] ? marks[how.sampler] : "", how);
 }
 
 const char *lw_compare_name(char buf[64], lw_compare_setting how)
 {
+    char mark[64];
     snprintf(buf, 64, "%s, %d evaluation%s%s", lw_compare_is_flow(how) ? "flow" : "DDPM",
-             how.evaluations, how.evaluations == 1 ? "" : "s", lw_compare_sampler_mark(how));
+             how.evaluations, how.evaluations == 1 ? "" : "s", lw_compare_mark(mark, how));
     return buf;
 }
 
@@ -259,8 +273,9 @@ static void add_best(lw_str *s, const compare_other *o, const lw_headline *h)
 {
     const lw_operating_point *b = &h->best;
     int most = LW_MAX(b->accepted, b->frechet), least = LW_MIN(b->accepted, b->frechet);
+    char how[64];
     lw_str_addf(s, "At its best (%d evaluation%s, %s), %s is ", b->how.evaluations, plural(b),
-                lw_compare_sampler_name(b->how), o->name);
+                lw_compare_how(how, b->how), o->name);
     if (most > 0 && least >= 0)
         lw_str_add(s, "better than drift: ");
     else if (most > 0)
@@ -273,18 +288,19 @@ static void add_best(lw_str *s, const compare_other *o, const lw_headline *h)
     lw_str_add(s, ". ");
 }
 
-static void add_equal(lw_str *s, const compare_other *o, const lw_headline *h)
+static void add_equal(lw_str *s, const compare_other *o, const lw_headline *h, bool guided)
 {
     const lw_operating_point *e = &h->equal;
+    char how[64];
     if (!e->how.evaluations) {
         lw_str_addf(s,
                     "%s does not reach drift's quality in any of the %d settings scored "
-                    "(evaluations and sampler). ",
-                    o->title, h->points);
+                    "(evaluations%s sampler%s). ",
+                    o->title, h->points, guided ? "," : " and", guided ? " and guidance" : "");
         return;
     }
     lw_str_addf(s, "%s needs %d evaluation%s (%s) to reach drift's quality of one", o->title,
-                e->how.evaluations, plural(e), lw_compare_sampler_name(e->how));
+                e->how.evaluations, plural(e), lw_compare_how(how, e->how));
     add_ratio(s, "; drift is ", e->ratio, " faster at equal quality");
     lw_str_add(s, ". ");
 }
@@ -298,7 +314,7 @@ static void say(const comparing *w, const compare_other *o, const lw_compare_oth
     bool ahead = LW_MAX(h->best.accepted, h->best.frechet) > 0;
     if (ahead) /* first what speaks against drift */
         add_best(&s, o, h);
-    add_equal(&s, o, h);
+    add_equal(&s, o, h, w->c->n_guidance_scale > 0);
     if (!ahead)
         add_best(&s, o, h);
     char usual[64];

@@ -15,7 +15,7 @@
 enum {
     LW_COMPARE_MAX_STEPS = 16,
     LW_COMPARE_MAX_STAGES = 8,
-    LW_COMPARE_MAX_ALPHAS = 8,
+    LW_COMPARE_MAX_STRENGTHS = 8,
     LW_COMPARE_OTHERS = 2 /* generators of several evaluations beside drift: DDPM, flow */
 };
 
@@ -42,10 +42,13 @@ typedef struct lw_compare_config {
     int32_t on_error;            /* lw_on_error, of pictures that cannot be read */
     int64_t n_fid;               /* pictures of drift; also of the others unless n_ddpm */
     int64_t n_ddpm;              /* of the others; 0: n_fid */
-    double
-        alpha[LW_COMPARE_MAX_ALPHAS]; /* strengths of guidance that drift is scored with besides */
-    int32_t n_alpha;                  /* what it is without one: alpha 1 */
-    int32_t solver;                   /* 1: ddim_steps and score_steps are of DPM-Solver++(2M) */
+    double alpha[LW_COMPARE_MAX_STRENGTHS]; /* strengths of guidance that drift is scored with
+                                               besides what it is without one: alpha 1 */
+    int32_t n_alpha;
+    double guidance_scale[LW_COMPARE_MAX_STRENGTHS]; /* the same of the others, which take twice the
+                                                        evaluations of their usual setting; 1: none */
+    int32_t n_guidance_scale;
+    int32_t solver; /* 1: ddim_steps and score_steps are of DPM-Solver++(2M) */
     int32_t ddim_steps[LW_COMPARE_MAX_STEPS],
         n_ddim_steps; /* timed, beside what the headline names; the first is scored with n_ddpm
                          pictures */
@@ -98,9 +101,10 @@ void lw_compare_work_text(const lw_compare_work *w, int n, lw_str *out);
 
 /* How a picture is made. */
 typedef struct lw_compare_setting {
-    int32_t evaluations; /* of the network; drift: 1 */
-    int32_t sampler;     /* of DDPM, flow: lw_sampler_kind; auto: DDIM */
-    double alpha;        /* of drift: strength of guidance; 0: none */
+    int32_t evaluations;   /* of the network, all of them; drift: 1 */
+    int32_t sampler;       /* of DDPM, flow: lw_sampler_kind; auto: DDIM */
+    double alpha;          /* of drift: strength of guidance; 0: none */
+    double guidance_scale; /* of the others; 0: none */
 } lw_compare_setting;
 
 /* One timed cell: a batch of pictures from noise to pixels. */

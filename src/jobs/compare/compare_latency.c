@@ -46,11 +46,11 @@ static int make_sampler(const comparing *w, const lw_source *from, lw_compare_se
 }
 
 /* Seconds of one evaluation, from two short runs. */
-static int probe(const timing *t, const lw_source *from, int32_t sampler, double *out)
+static int probe(const timing *t, const lw_source *from, lw_compare_setting how, double *out)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
-    LW_TRY(make_sampler(t->w, from, (lw_compare_setting){.evaluations = 2, .sampler = sampler},
-                        t->batch, &s));
+    how.evaluations = 2;
+    LW_TRY(make_sampler(t->w, from, how, t->batch, &s));
     LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));
     double began = lw_now();
     LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));
@@ -67,7 +67,7 @@ static int open_cell(timing *t, const lw_source *from, lw_compare_setting how)
     *l = (lw_latency){.method = lw_method_name(from->method), .how = how, .batch = t->batch};
     if (how.evaluations > PROBE_STEPS) {
         double one;
-        LW_TRY(probe(t, from, how.sampler, &one));
+        LW_TRY(probe(t, from, how, &one));
         if (one * how.evaluations * (2 + TURNS_MIN) > 5.0 * t->w->c->latency_seconds)
             timed.evaluations = PROBE_STEPS;
     }
@@ -140,7 +140,9 @@ int lw_latency_contradictions(lw_latency *l, int n)
         l[i].refused = false;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++) {
-            bool less = lw_str_eq(l[i].method, l[k].method) && l[i].batch == l[k].batch &&
+            /* guided, two evaluations are a little less than two */
+            bool alike = (l[i].how.guidance_scale > 0.0) == (l[k].how.guidance_scale > 0.0);
+            bool less = lw_str_eq(l[i].method, l[k].method) && l[i].batch == l[k].batch && alike &&
                         l[i].how.evaluations < l[k].how.evaluations;
             if (!less || l[i].median < l[k].median)
                 continue;

@@ -121,6 +121,7 @@ typedef struct lw_compare_shown {
     int n;
 } lw_compare_shown;
 lw_compare_shown lw_compare_show(const comparing *w);
+bool lw_compare_is_shown(const lw_compare_shown *s, const compare_entry *e);
 /* compare_top.c: what was found, in words and in one table; links to the runs' pages. */
 void lw_compare_top(const comparing *w, lw_html *page);
 void lw_compare_links(const comparing *w, lw_html *page);
@@ -150,8 +151,10 @@ bool lw_compare_same(lw_compare_setting a, lw_compare_setting b);
 const char *lw_compare_sampler_name(lw_compare_setting how); /* "DDIM", "ancestral", "Euler", .. */
 /* The usual sampler of another, with so many evaluations. */
 lw_compare_setting lw_compare_usual(const compare_other *o, int32_t evaluations);
-const char *lw_compare_sampler_mark(lw_compare_setting how); /* ", ancestral"; DDIM, Euler: "" */
-bool lw_compare_is_flow(lw_compare_setting how);             /* by its sampler; else a DDPM */
+/* "DDIM", "DDIM, guidance scale 2"; and behind a name: "", ", ancestral", ", guidance scale 2" */
+const char *lw_compare_how(char buf[64], lw_compare_setting how);
+const char *lw_compare_mark(char buf[64], lw_compare_setting how);
+bool lw_compare_is_flow(lw_compare_setting how);                   /* by its sampler; else a DDPM */
 const char *lw_compare_name(char buf[64], lw_compare_setting how); /* "DDPM, 50 evaluations" */
 /* Drift's or real pictures' score with n pictures. */
 const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare_kind few,

@@ -19,8 +19,8 @@ static int32_t grid_scale(const comparing *w)
 /* ---- side by side ----------------------------------------------------------------------- */
 
 enum {
-    BESIDE = 2 + COMPARE_SHOWN + LW_COMPARE_MAX_ALPHAS
-}; /* real, drift, guided, others as shown */
+    BESIDE = 2 + COMPARE_SHOWN + (1 + LW_COMPARE_OTHERS) * LW_COMPARE_MAX_STRENGTHS
+}; /* real, drift, its guided, others as shown, their guided */
 
 typedef struct beside {
     lw_image grid[BESIDE];
@@ -47,11 +47,12 @@ static int add_grid(const comparing *w, const compare_set *s, const char *captio
 /* How the pictures of a setting were made. */
 static void caption_of(const compare_other *o, lw_compare_setting how, char buf[96])
 {
+    char text[64];
     const char *net = o->kind == COMPARE_FLOW ? "the flow's network" : "the same U-Net";
     if (how.sampler == LW_SAMPLER_ANCESTRAL)
         snprintf(buf, 96, "%s, ancestral sampling", net);
     else
-        snprintf(buf, 96, "%s, sampled by %s, %s", net, lw_compare_sampler_name(how),
+        snprintf(buf, 96, "%s, sampled by %s, %s", net, lw_compare_how(text, how),
                  o->source->averaged ? "averaged weights (EMA)" : "last weights");
 }
 
@@ -76,6 +77,13 @@ static int fill_beside(const comparing *w, beside *b)
                  e->how.evaluations, e->how.evaluations == 1 ? "" : "s");
         caption_of(&w->other[shown.other[i]], e->how, b->caption[i]);
         LW_TRY(add_grid(w, &e->first, b->caption[i], b));
+    }
+    for (int i = 0; i < w->n_entries; i++) {
+        const compare_entry *e = &w->entry[i];
+        if (e->how.guidance_scale == 0.0 || lw_compare_is_shown(&shown, e))
+            continue;
+        snprintf(b->title[b->n], sizeof b->title[0], "%s", e->score.name);
+        LW_TRY(add_grid(w, &e->first, "the same noise, guided", b));
     }
     return 0;
 }

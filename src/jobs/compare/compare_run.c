@@ -24,7 +24,7 @@ typedef struct setting {
     int64_t n; /* pictures */
 } setting;
 
-enum { SETTINGS_MAX = 1 + 2 * LW_COMPARE_MAX_STEPS };
+enum { SETTINGS_MAX = 1 + 2 * LW_COMPARE_MAX_STEPS + LW_COMPARE_MAX_STRENGTHS };
 
 static void add_setting(const lw_compare_config *c, const compare_other *o, lw_compare_setting how,
                         setting *out, int *n)
@@ -36,6 +36,14 @@ static void add_setting(const lw_compare_config *c, const compare_other *o, lw_c
     if (how.evaluations > o->usual.evaluations && c->n_slow)
         pictures = LW_MIN(pictures, c->n_slow);
     out[(*n)++] = (setting){how, pictures};
+}
+
+/* The usual setting with two evaluations a step. */
+static lw_compare_setting guided(const compare_other *o, double scale)
+{
+    lw_compare_setting how = lw_compare_usual(o, 2 * o->usual.evaluations);
+    how.guidance_scale = scale;
+    return how;
 }
 
 /* The usual one, then the others that are scored. */
@@ -53,6 +61,9 @@ static int settings_of(const comparing *w, const compare_other *o, setting out[S
                     (lw_compare_setting){.evaluations = c->ancestral_steps[i],
                                          .sampler = LW_SAMPLER_ANCESTRAL},
                     out, &n);
+    for (int i = 0; i < c->n_guidance_scale; i++)
+        if (c->guidance_scale[i] > 1.0)
+            add_setting(c, o, guided(o, c->guidance_scale[i]), out, &n);
     return n;
 }
 
@@ -150,6 +161,10 @@ static int check_all_of(const comparing *w)
                             w->other[i].kind == COMPARE_FLOW ? LW_METHOD_FLOW : LW_METHOD_DDPM));
     for (int i = 0; i < w->c->n_alpha; i++)
         LW_TRY(lw_sampler_alpha_check(w->drift->net, w->c->alpha[i]));
+    for (int i = 0; i < w->n_others; i++)
+        for (int k = 0; k < w->c->n_guidance_scale; k++)
+            LW_TRY(lw_sampler_guidance_check(w->other[i].source->net, w->other[i].source->method,
+                                             w->c->guidance_scale[k]));
     LW_TRY(check_one(w, w->drift, &gray));
     for (int i = 0; i < w->n_others; i++)
         LW_TRY(check_one(w, w->other[i].source, &gray));
@@ -250,9 +265,12 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
     return (lw_sampler_opts){.method = from->method,
                              .diffusion = from->diffusion,
                              .kind = how.sampler,
-                             .steps = from->method == LW_METHOD_DRIFT ? 0 : how.evaluations,
+                             .steps = from->method == LW_METHOD_DRIFT ? 0
+                                      : how.guidance_scale > 0.0      ? how.evaluations / 2
+                                                                      : how.evaluations,
                              .keep_eps = !w->c->use_clipped_model_output,
                              .alpha = how.alpha,
+                             .guidance_scale = how.guidance_scale,
                              .batch = (int32_t)batch,
                              .seed = (uint64_t)w->c->seed,
                              .weights = LW_SLAB_PARAM,
@@ -463,7 +481,8 @@ static void check_all(comparing *w)
 
 bool lw_compare_same(lw_compare_setting a, lw_compare_setting b)
 {
-    return a.evaluations == b.evaluations && a.sampler == b.sampler;
+    return a.evaluations == b.evaluations && a.sampler == b.sampler &&
+           a.guidance_scale == b.guidance_scale;
 }
 
 const compare_entry *lw_compare_find(const comparing *w, compare_kind kind)

@@ -117,7 +117,7 @@ static void tables_end(lw_html *page, pair_of_tables *t, const char *quality, co
     lw_table_clear(&t->variety);
 }
 
-/* Drift, the others as the page shows them, real pictures. */
+/* Drift, the others as the page shows them and guided, real pictures. */
 static void result_tables(const comparing *w, const lw_compare_shown *shown, lw_html *page)
 {
     pair_of_tables t;
@@ -131,6 +131,9 @@ static void result_tables(const comparing *w, const lw_compare_shown *shown, lw_
         snprintf(name, sizeof name, "%s: %s", shown->as[i], own ? own + 2 : "");
         tables_row(w, &t, shown->entry[i], name);
     }
+    for (int i = 0; i < w->n_entries; i++)
+        if (w->entry[i].how.guidance_scale > 0.0 && !lw_compare_is_shown(shown, &w->entry[i]))
+            tables_row(w, &t, &w->entry[i], NULL);
     tables_row(w, &t, lw_compare_find(w, COMPARE_REAL), NULL);
     tables_end(page, &t, "Quality",
                lw_scorer_has_judge(w->scorer)
@@ -156,10 +159,9 @@ static void other_tables(const comparing *w, const lw_compare_shown *shown, lw_h
     for (int i = 0; i < w->n_entries; i++) {
         const compare_entry *e = &w->entry[i];
         bool seen = e->kind == COMPARE_CONTROL || e->kind == COMPARE_DRIFT ||
-                    e->kind == COMPARE_GUIDED || e->kind == COMPARE_REAL;
-        for (int k = 0; k < shown->n; k++)
-            seen = seen || shown->entry[k] == e;
-        if (!seen)
+                    e->kind == COMPARE_GUIDED || e->kind == COMPARE_REAL ||
+                    e->how.guidance_scale > 0.0;
+        if (!seen && !lw_compare_is_shown(shown, e))
             tables_row(w, &t, e, NULL);
     }
     LW_CLEANUP(lw_str_clear) lw_str fold = {0};
@@ -302,14 +304,14 @@ typedef struct curve {
     size_t n;
 } curve;
 
-/* Another's with one sampler, ascending. Distances of fewer pictures are moved by what that number
+/* Another's with one sampler, unguided, ascending. Distances of fewer pictures are moved by what that number
  * does to real ones. */
 static curve curve_of(const comparing *w, compare_kind kind, int32_t sampler, pick_fn *pick)
 {
     curve c = {.n = 0};
     for (int i = 0; i < w->n_entries; i++) {
         const compare_entry *e = &w->entry[i];
-        if (e->kind != kind || e->how.sampler != sampler)
+        if (e->kind != kind || e->how.sampler != sampler || e->how.guidance_scale > 0.0)
             continue;
         double y = pick(&e->score);
         if (pick == pick_fd)
@@ -499,11 +501,12 @@ static void latency_bars(const comparing *w, lw_str *svg)
         snprintf(group[n], sizeof group[n], "%d picture%s at a time", l->batch,
                  l->batch == 1 ? "" : "s");
         bool flow = lw_compare_is_flow(l->how);
+        char mark[64];
         snprintf(name[n], sizeof name[n], "%s, %d%s",
                  drift  ? "drift"
                  : flow ? "flow"
                         : "DDPM",
-                 l->how.evaluations, lw_compare_sampler_mark(l->how));
+                 l->how.evaluations, lw_compare_mark(mark, l->how));
         snprintf(text[n], sizeof text[n], "%s%s", l->extrapolated ? "~ " : "",
                  lw_fmt_time(time, l->median / l->batch));
         bars[n] = (lw_bar){.group = group[n],

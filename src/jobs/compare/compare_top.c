@@ -39,6 +39,14 @@ lw_compare_shown lw_compare_show(const comparing *w)
     return s;
 }
 
+bool lw_compare_is_shown(const lw_compare_shown *s, const compare_entry *e)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->entry[i] == e)
+            return true;
+    return false;
+}
+
 /* ---- the table --------------------------------------------------------------------------- */
 
 /* Of drift and another at its best; `against`: the other's, 1 better, -1 worse. */
@@ -115,13 +123,14 @@ static void conditions_row(const comparing *w, const lw_compare_shown *shown, lw
 
 static void evaluations_row(const comparing *w, const lw_compare_shown *shown, lw_table *t)
 {
+    char how[64];
     lw_table_cell(t, "network evaluations a picture (NFE)");
     for (int i = 0; i < w->n_others; i++)
         ahead_cell(&w->other[i], t, w->out->other[i].headline.best.how.evaluations > 1 ? -1 : 0);
     lw_table_cell(t, "1");
     for (int i = 0; i < shown->n; i++)
         lw_table_cell(t, "%d, %s", shown->entry[i]->how.evaluations,
-                      lw_compare_sampler_name(shown->entry[i]->how));
+                      lw_compare_how(how, shown->entry[i]->how));
     empty_cells(t, 1);
 }
 

@@ -319,6 +319,8 @@ static int compare(demo *d, lw_compare_result *out)
         .n_ancestral_steps = 5,
         .alpha = {2},
         .n_alpha = d->r.drift.alpha.dist ? 1 : 0, /* where drift was told strengths of guidance */
+        .guidance_scale = {2},
+        .n_guidance_scale = d->r.ddpm.class_dropout_prob > 0.0 ? 1 : 0, /* likewise DDPM */
         .latency_seconds = d->c->latency_seconds > 0 ? d->c->latency_seconds : 0.5,
         .use_clipped_model_output = true,
         .ema = true,
@@ -333,11 +335,12 @@ static int compare(demo *d, lw_compare_result *out)
         .n_stages = 3};
     lw_str_addf(
         &d->commands,
-        "leeway compare --drift %s --ddpm %s --judge %s --reader %s%s \\\n    --num-images %lld "
+        "leeway compare --drift %s --ddpm %s --judge %s --reader %s%s%s \\\n    --num-images %lld "
         "--n-ddpm %lld --score-steps 1,2,5,10,20,100,200 \\\n    "
         "--ancestral-steps 10,20,50,100,250 --output-dir %s\n",
-        c.drift, c.ddpm, c.judge, c.reader, c.n_alpha ? " --alpha 2" : "", (long long)c.n_fid,
-        (long long)c.n_ddpm, c.output_dir);
+        c.drift, c.ddpm, c.judge, c.reader, c.n_alpha ? " --alpha 2" : "",
+        c.n_guidance_scale ? " --guidance-scale 2" : "", (long long)c.n_fid, (long long)c.n_ddpm,
+        c.output_dir);
     c.commands = lw_str_c(&d->commands);
     snprintf(d->what, sizeof d->what, "6/6 compare");
     const lw_observer obs = {
