@@ -7,7 +7,8 @@
 #
 #   --recipe FILE    what is trained (docs/recipes/cifar10-60min.yaml)
 #   --minutes M      for encoder and drift together (60)
-#   --alpha A        strength of guidance of the pictures that are measured, as of sample (1)
+#   --alpha A        strength of guidance of drift's pictures that are measured, as of sample (1)
+#   --guidance-scale S  the same of ddpm and flow (1)
 #   --encoder SPEC   a published encoder instead of one trained here: drift gets all minutes
 #   --beside LIST    ddpm, flow or ddpm,flow: the same U-Net for as many minutes as drift, and `leeway compare` of all
 #   --seed N         of every training (0)
@@ -19,7 +20,7 @@
 #   --trial          some steps of everything: does it run?
 set -eu
 usage() {
-    sed -n '3,21s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,22s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 [ $# -ge 4 ] || usage
@@ -29,15 +30,16 @@ dir=$3
 judges=$4 judge=${4%%,*}
 shift 4
 recipe=$(dirname "$0")/../docs/recipes/cifar10-60min.yaml
-minutes=60 alpha='' given='' beside='' seed=0 trial=no steps_to='' steps_from='' lever=''
+minutes=60 alpha='' scale='' given='' beside='' seed=0 trial=no steps_to='' steps_from='' lever=''
 while [ $# -gt 0 ]; do
     case $1 in
-    --recipe | --minutes | --alpha | --encoder | --beside | --seed | --drift | --steps-to | --steps-from)
+    --recipe | --minutes | --alpha | --guidance-scale | --encoder | --beside | --seed | --drift | --steps-to | --steps-from)
         [ $# -ge 2 ] || usage
         case $1 in
         --recipe) recipe=$2 ;;
         --minutes) minutes=$2 ;;
         --alpha) alpha="--alpha $2" ;;
+        --guidance-scale) scale="--guidance-scale $2" ;;
         --encoder) given=$2 ;;
         --beside) beside=$2 ;;
         --seed) seed=$2 ;;
@@ -71,7 +73,7 @@ steps_of() { # NAME; of --steps-from
 if [ -z "$steps_to" ]; then
     length="minutes $minutes"
     [ -z "$steps_from" ] || length="steps $(tr '\n' ' ' <"$steps_from")"
-    printf '%s\n' "$length encoder ${given:-own} seed $seed trial $trial${lever:+ drift $lever}${alpha:+ $alpha}" \
+    printf '%s\n' "$length encoder ${given:-own} seed $seed trial $trial${lever:+ drift $lever}${alpha:+ $alpha}${scale:+ $scale}" \
         "recipe $(basename "$recipe") $(cksum <"$recipe")" >"$dir/begun.new"
     if [ -f "$dir/begun" ] && ! cmp -s "$dir/begun" "$dir/begun.new"; then
         echo "$dir was begun with: $(cat "$dir/begun")" >&2
@@ -207,7 +209,7 @@ done
 # shellcheck disable=SC2086
 for run in drift ddpm flow; do
     [ -d "$dir/$run" ] || continue
-    told=''
+    told=$scale
     [ $run != drift ] || told=$alpha
     [ -f "$dir/fid_$run.json" ] || {
         "$program" fid "$dir/$run" "$data" --split-b held-out $few $told --encoder "$judge" --json >"$dir/fid_$run.new"
@@ -228,6 +230,6 @@ for run in ddpm flow; do
 done
 # shellcheck disable=SC2086
 [ $# -eq 0 ] || [ -f "$dir/compare/summary.json" ] ||
-    "$program" compare --drift "$dir/drift" "$@" --encoder "$judge" --battery "$judge" $few $scored --planted-steps 0 \
-        --no-progress --output-dir "$dir/compare"
+    "$program" compare --drift "$dir/drift" "$@" $alpha $scale --encoder "$judge" --battery "$judge" $few $scored \
+        --planted-steps 0 --no-progress --output-dir "$dir/compare"
 echo "$dir: done"
