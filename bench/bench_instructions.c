@@ -65,6 +65,7 @@ static const counted cases[] = {
     {.op = {"silu", lw_bench_build_silu, {2, 16, 64}}},
     {.op = {"normal", lw_bench_build_normal, {8, 16, 3}}},
     {.op = {"field", lw_bench_build_field, {4, 16, 32, 16, 1, 64}}},
+    {.op = {"field_slots", lw_bench_build_field, {1, 16, 128, 16, 320, 16}}},
     {.op = {"unet", build_forward, {0}}},
     {.op = {"unet_train", build_step, {0}}},
 };

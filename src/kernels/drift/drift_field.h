@@ -33,6 +33,7 @@ LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *
 {
     const float *rs = q->rsum + k * q->d.lp + st.i0, *cs = q->csum + k * q->d.m + j0,
                 *w = q->w + j0;
+    float *buf_a = q->buf_a;
     uint64_t *bits = q->bits,
              live = st.live < LW_DRIFT_LANES ? ((uint64_t)1 << st.live) - 1 : ~(uint64_t)0;
     ptrdiff_t pairs = 0;
@@ -41,7 +42,7 @@ LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *
         sums[i / VL] = v_load(sum + i);
     for (ptrdiff_t j = 0; j < n; j++, e += lanes) {
         vf cv = v_set1(cs[j]), low = v_set1(floor_at * w[j]);
-        float *a = q->buf_a + j * 16;
+        float *a = buf_a + j * 16;
         uint64_t above = 0;
         for (ptrdiff_t i = 0; i < lanes; i += VL) {
             vf x = v_mul(v_mul(drift_power(v_load(e + i), least, p), v_load(rs + i)), cv);

@@ -44,16 +44,21 @@ LW_WORD void drift_add_to_mean(const drift_job *q, drift_place at, float share)
         v_store(q->mean + c, v_fma(v_load_n(from + c, channels - c), by, v_load(q->mean + c)));
 }
 
-/* Channels c .. of packed vector j, and of its rounded copy; norm and the squares of what products
- * take. */
-LW_WORD vf drift_pack_vector(const drift_job *q, ptrdiff_t j, ptrdiff_t c, vf t, vf norm)
+/* Where a packed vector goes, and its rounded copy, if any. */
+typedef struct drift_packed {
+    float *t;
+    uint16_t *low;
+} drift_packed;
+
+/* Its channels c ..; norm and the squares of what products take. */
+LW_WORD vf drift_pack_vector(drift_packed to, ptrdiff_t c, vf t, vf norm)
 {
-    v_store(q->t + j * q->d.pitch + c, t);
-    if (!q->d.low)
-        return v_fma(t, t, norm);
-    vi rounded = vi_bf16(t);
-    vi_store_u16((uint16_t *)(void *)(q->tb + j * q->d.low_pitch) + c, rounded);
-    t = v_of_bf16(rounded);
+    v_store(to.t + c, t);
+    if (to.low) {
+        vi rounded = vi_bf16(t);
+        vi_store_u16(to.low + c, rounded);
+        t = v_of_bf16(rounded);
+    }
     return v_fma(t, t, norm);
 }
 
@@ -65,20 +70,22 @@ static inline float drift_weight_of(const drift_job *q, drift_place at)
 /* Target j, which lies `at`, centred, its norm and weight; its part of the weighted sum of its side. */
 LW_WORD void drift_pack_target(const drift_job *q, ptrdiff_t j, drift_place at)
 {
-    const float *from = drift_vector(q, at);
+    const float *from = drift_vector(q, at), *mean = q->mean;
     float *base = q->base + (at.kind + 2) % 3 * q->d.cp;
+    drift_packed to = {q->t + j * q->d.pitch,
+                       q->d.low ? (uint16_t *)(void *)(q->tb + j * q->d.low_pitch) : NULL};
     float w = drift_weight_of(q, at);
-    ptrdiff_t channels = q->s->c, c = 0;
+    ptrdiff_t channels = q->s->c, cp = q->d.cp, c = 0;
     vf norm = v_zero(), wv = v_set1(w);
     for (; c + VL <= channels; c += VL) {
-        vf t = v_sub(v_load(from + c), v_load(q->mean + c));
-        norm = drift_pack_vector(q, j, c, t, norm);
+        vf t = v_sub(v_load(from + c), v_load(mean + c));
+        norm = drift_pack_vector(to, c, t, norm);
         v_store(base + c, v_fma(t, wv, v_load(base + c)));
     }
-    for (; c < q->d.cp; c += VL) {
+    for (; c < cp; c += VL) {
         ptrdiff_t n = channels - c;
-        vf t = n > 0 ? v_sub(v_load_n(from + c, n), v_load_n(q->mean + c, n)) : v_zero();
-        norm = drift_pack_vector(q, j, c, t, norm);
+        vf t = n > 0 ? v_sub(v_load_n(from + c, n), v_load_n(mean + c, n)) : v_zero();
+        norm = drift_pack_vector(to, c, t, norm);
         v_store(base + c, v_fma(t, wv, v_load(base + c)));
     }
     q->tn[j] = v_hsum(norm);
