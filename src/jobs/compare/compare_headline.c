@@ -2,6 +2,7 @@
 /* What the comparison found: each side at its best, differences only beyond chance. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "jobs/compare/compare_parts.h"
@@ -205,33 +206,41 @@ lw_compare_setting lw_compare_usual(const compare_other *o, int32_t evaluations)
     return (lw_compare_setting){.evaluations = evaluations, .sampler = o->usual.sampler};
 }
 
-static const char *with_guidance(char buf[64], const char *sampler, lw_compare_setting how)
+/* Behind the text in buf. */
+static const char *add_guidance(char buf[64], lw_compare_setting how)
 {
-    int n = snprintf(buf, 64, "%s", sampler);
+    size_t n = strlen(buf);
     if (how.guidance_scale > 0.0)
-        snprintf(buf + n, 64 - (size_t)n, ", guidance scale %g", how.guidance_scale);
+        snprintf(buf + n, 64 - n, ", guidance scale %g", how.guidance_scale);
     return buf;
 }
 
 const char *lw_compare_how(char buf[64], lw_compare_setting how)
 {
-    return with_guidance(buf, lw_compare_sampler_name(how), how);
+    snprintf(buf, 64, "%s", lw_compare_sampler_name(how));
+    return add_guidance(buf, how);
 }
 
-const char *lw_compare_mark(char buf[64], lw_compare_setting how)
+/* Of samplers that are not a method's first. */
+static const char *sampler_mark(lw_compare_setting how)
 {
     static const char *const marks[LW_SAMPLER_KINDS] = {[LW_SAMPLER_ANCESTRAL] = ", ancestral",
                                                         [LW_SAMPLER_DPM_SOLVER] = ", DPM-Solver",
                                                         [LW_SAMPLER_HEUN] = ", Heun"};
-    return with_guidance(buf, marks[how.sampler] ? marks[how.sampler] : "", how);
+    return marks[how.sampler] ? marks[how.sampler] : "";
+}
+
+const char *lw_compare_mark(char buf[64], lw_compare_setting how)
+{
+    snprintf(buf, 64, "%s", sampler_mark(how));
+    return add_guidance(buf, how);
 }
 
 const char *lw_compare_name(char buf[64], lw_compare_setting how)
 {
-    char mark[64];
     snprintf(buf, 64, "%s, %d evaluation%s%s", lw_compare_is_flow(how) ? "flow" : "DDPM",
-             how.evaluations, how.evaluations == 1 ? "" : "s", lw_compare_mark(mark, how));
-    return buf;
+             how.evaluations, how.evaluations == 1 ? "" : "s", sampler_mark(how));
+    return add_guidance(buf, how);
 }
 
 static const char *plural(const lw_operating_point *p)
