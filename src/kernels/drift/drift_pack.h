@@ -120,24 +120,34 @@ static void drift_pack_late(const drift_job *q, ptrdiff_t j0, ptrdiff_t n)
         drift_centred(q, drift_rows_at(q, j0) + (j - j0) * q->d.pitch, drift_place_of(q, j));
 }
 
-/* Targets of `jobs` groups in a row that are fetched before they are needed: some four kilobytes. */
-static ptrdiff_t drift_fetched_ahead(const drift_job *q, ptrdiff_t jobs)
+/* What is done with a target on its way through all of them. */
+typedef enum drift_pass { DRIFT_MEAN, DRIFT_PACK, DRIFT_CENTRE } drift_pass;
+
+/* Every step-th target of `jobs` groups in a row: target by target, as such groups have vectors next to
+ * each other. Some four kilobytes are fetched before they are needed. share: of DRIFT_MEAN. */
+LW_WORD void drift_each_target(const drift_job *q, ptrdiff_t jobs, ptrdiff_t step, float share,
+                               const drift_pass pass)
 {
-    return 1024 / (q->d.cp * jobs) + 1;
+    ptrdiff_t m = q->d.m, ahead = (1024 / (q->d.cp * jobs) + 1) * step;
+    for (ptrdiff_t j = 0; j < m; j += step) {
+        drift_place at = drift_place_of(q, j),
+                    next = drift_place_of(q, j + ahead < m ? j + ahead : j);
+        for (ptrdiff_t b = 0; b < jobs; b++) {
+            drift_prefetch(&q[b], next);
+            if (pass == DRIFT_MEAN)
+                drift_add_to_mean(&q[b], at, share);
+            else if (pass == DRIFT_PACK)
+                drift_pack_target(&q[b], j, at);
+            else
+                drift_centred(&q[b], q[b].t + j * q->d.pitch, at);
+        }
+    }
 }
 
 /* All targets of `jobs` groups centred, where all else about them is known. */
 static void drift_pack_groups_late(const drift_job *q, ptrdiff_t jobs)
 {
-    ptrdiff_t m = q->d.m, ahead = drift_fetched_ahead(q, jobs);
-    for (ptrdiff_t j = 0; j < m; j++) {
-        drift_place at = drift_place_of(q, j),
-                    next = drift_place_of(q, j + ahead < m ? j + ahead : m - 1);
-        for (ptrdiff_t b = 0; b < jobs; b++) {
-            drift_prefetch(&q[b], next);
-            drift_centred(&q[b], q[b].t + j * q->d.pitch, at);
-        }
-    }
+    drift_each_target(q, jobs, 1, 0.0f, DRIFT_CENTRE);
 }
 
 /* Norms of the generated samples by lane. */
@@ -210,34 +220,19 @@ static void drift_pack_again(const drift_job *q)
     }
 }
 
-/* The packs of `jobs` groups in a row: target by target, as such groups have vectors next to each
- * other. The centre is the mean of some sixty targets; any point near most of them serves, for V
- * does not depend on it, only its rounding does. Lanes are packed only when distances are to be
- * computed. */
+/* The packs of `jobs` groups in a row. The centre is the mean of some sixty targets; any point near
+ * most of them serves, for V does not depend on it, only its rounding does. Lanes are packed only when
+ * distances are to be computed. */
 static void drift_pack(const drift_job *q, ptrdiff_t jobs, int lanes)
 {
-    ptrdiff_t m = q->d.m, step = (m + 63) / 64, ahead = drift_fetched_ahead(q, jobs);
+    ptrdiff_t m = q->d.m, step = (m + 63) / 64;
     float share = 1.0f / (float)((m + step - 1) / step);
     for (ptrdiff_t b = 0; b < jobs; b++) {
         drift_fill(q[b].mean, q->d.cp, 0.0f);
         drift_fill(q[b].base, 3 * q->d.cp, 0.0f);
     }
-    for (ptrdiff_t j = 0; j < m; j += step) {
-        drift_place at = drift_place_of(q, j),
-                    next = drift_place_of(q, j + ahead * step < m ? j + ahead * step : j);
-        for (ptrdiff_t b = 0; b < jobs; b++) {
-            drift_prefetch(&q[b], next);
-            drift_add_to_mean(&q[b], at, share);
-        }
-    }
-    for (ptrdiff_t j = 0; j < m; j++) {
-        drift_place at = drift_place_of(q, j),
-                    next = drift_place_of(q, j + ahead < m ? j + ahead : m - 1);
-        for (ptrdiff_t b = 0; b < jobs; b++) {
-            drift_prefetch(&q[b], next);
-            drift_pack_target(&q[b], j, at);
-        }
-    }
+    drift_each_target(q, jobs, step, share, DRIFT_MEAN);
+    drift_each_target(q, jobs, 1, 0.0f, DRIFT_PACK);
     for (ptrdiff_t b = 0; b < jobs; b++) {
         float *base = q[b].base;
         drift_pack_again(&q[b]);
