@@ -97,6 +97,15 @@ for name in 'DDPM, 8 evaluations, guidance scale 2.5' 'flow, 6 evaluations, guid
     sed -n '/"verdict": {/,$p' scaled/summary.json | grep -qF "\"$name\"" || fails "no row of the verdict: $name"
     sed '/<details>/,$d' scaled/report.html | grep -qF 'guidance scale 2.5' || fails "the page has no row of $name"
 done
+# in all steps scored, those that are not the usual ones folded away
+for name in 'DDPM, 2 evaluations, guidance scale 2.5'; do
+    grep -qF "\"$name\"" scaled/summary.json || fails "summary.json has no score of $name"
+    sed -n '/<details>/,$p' scaled/report.html | grep -qF "$name" || fails "the page's fold has no row of $name"
+done
+grep -qF 'DDPM, DDIM, guidance scale 2.5' scaled/report.html || fails 'the plot of evaluations has no guided curve'
+scales=1.1,1.2,1.3,1.4,1.5,1.6,1.7,1.8
+expect 2 compare $told --guidance-scale $scales --score-steps 1,2,3,5,6,7,9,10,11 --output-dir no
+err_has '103 settings would be scored, at most 80'
 grep -q '"guidance_scale": 2.5' scaled/summary.json || fails 'summary.json does not say the scale'
 grep -q 'guidance scale 1\b' scaled/summary.json && fails 'a row of scale 1, which is none'
 for dir in unguided scaled; do

@@ -65,9 +65,10 @@ static const lw_option options[] = {
              "was trained with --alpha-dist"},
     {LW_OPT_LIST(lw_compare_config, guidance_scale, n_guidance_scale), .name = "guidance-scale",
      .min = 1, .max = 1000, .group = "Measured",
-     .help = "scales of guidance that DDPM and flow are also scored with, from the same noise and "
-             "with two evaluations a step of their usual setting, when they were trained with "
-             "--class-dropout-prob"},
+     .help =
+         "scales of guidance that DDPM and flow are also scored with, from the same noise and "
+         "in the same steps of their first sampler, two evaluations each, when they were trained "
+         "with --class-dropout-prob"},
     {LW_OPT(lw_compare_config, solver), .name = "sampler", .choices = "ddim|dpm-solver",
      .fallback = "ddim", .group = "Measured",
      .help = "of the DDPM, for --ddim-steps and --score-steps; dpm-solver: DPM-Solver++(2M)"},

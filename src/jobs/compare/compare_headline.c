@@ -206,6 +206,13 @@ lw_compare_setting lw_compare_usual(const compare_other *o, int32_t evaluations)
     return (lw_compare_setting){.evaluations = evaluations, .sampler = o->usual.sampler};
 }
 
+lw_compare_setting lw_compare_guided(const compare_other *o, int32_t steps, double scale)
+{
+    lw_compare_setting how = lw_compare_usual(o, 2 * steps);
+    how.guidance_scale = scale;
+    return how;
+}
+
 /* Behind the text in buf. */
 static const char *add_guidance(char buf[64], lw_compare_setting how)
 {

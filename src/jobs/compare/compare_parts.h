@@ -148,9 +148,13 @@ const compare_entry *lw_compare_find(const comparing *w, compare_kind kind);
 const compare_entry *lw_compare_find_setting(const comparing *w, compare_kind kind,
                                              lw_compare_setting how);
 bool lw_compare_same(lw_compare_setting a, lw_compare_setting b);
+/* compare_run.c: a row of another, guided, in as many steps as usual. */
+bool lw_compare_is_guided(const comparing *w, const compare_entry *e);
 const char *lw_compare_sampler_name(lw_compare_setting how); /* "DDIM", "ancestral", "Euler", .. */
 /* The usual sampler of another, with so many evaluations. */
 lw_compare_setting lw_compare_usual(const compare_other *o, int32_t evaluations);
+/* The same with guidance: two evaluations in each of so many steps. */
+lw_compare_setting lw_compare_guided(const compare_other *o, int32_t steps, double scale);
 /* "DDIM", "DDIM, guidance scale 2"; and behind a name: "", ", ancestral", ", guidance scale 2" */
 const char *lw_compare_how(char buf[64], lw_compare_setting how);
 const char *lw_compare_mark(char buf[64], lw_compare_setting how);

@@ -80,7 +80,7 @@ static int fill_beside(const comparing *w, beside *b)
     }
     for (int i = 0; i < w->n_entries; i++) {
         const compare_entry *e = &w->entry[i];
-        if (e->how.guidance_scale == 0.0 || lw_compare_is_shown(&shown, e))
+        if (!lw_compare_is_guided(w, e) || lw_compare_is_shown(&shown, e))
             continue;
         snprintf(b->title[b->n], sizeof b->title[0], "%s", e->score.name);
         LW_TRY(add_grid(w, &e->first, "the same noise, guided", b));

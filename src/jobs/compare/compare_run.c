@@ -24,7 +24,10 @@ typedef struct setting {
     int64_t n; /* pictures */
 } setting;
 
-enum { SETTINGS_MAX = 1 + 2 * LW_COMPARE_MAX_STEPS + LW_COMPARE_MAX_STRENGTHS };
+enum {
+    SETTINGS_MAX = 1 + 2 * LW_COMPARE_MAX_STEPS +
+                   LW_COMPARE_MAX_STRENGTHS * (1 + LW_COMPARE_MAX_STEPS)
+};
 
 static void add_setting(const lw_compare_config *c, const compare_other *o, lw_compare_setting how,
                         setting *out, int *n)
@@ -38,12 +41,14 @@ static void add_setting(const lw_compare_config *c, const compare_other *o, lw_c
     out[(*n)++] = (setting){how, pictures};
 }
 
-/* The usual setting with two evaluations a step. */
-static lw_compare_setting guided(const compare_other *o, double scale)
+/* Guided in the steps of its usual setting. */
+bool lw_compare_is_guided(const comparing *w, const compare_entry *e)
 {
-    lw_compare_setting how = lw_compare_usual(o, 2 * o->usual.evaluations);
-    how.guidance_scale = scale;
-    return how;
+    for (int i = 0; i < w->n_others; i++)
+        if (w->other[i].kind == e->kind)
+            return e->how.guidance_scale > 0.0 &&
+                   e->how.evaluations == 2 * w->other[i].usual.evaluations;
+    return false;
 }
 
 /* The usual one, then the others that are scored. */
@@ -61,9 +66,14 @@ static int settings_of(const comparing *w, const compare_other *o, setting out[S
                     (lw_compare_setting){.evaluations = c->ancestral_steps[i],
                                          .sampler = LW_SAMPLER_ANCESTRAL},
                     out, &n);
-    for (int i = 0; i < c->n_guidance_scale; i++)
-        if (c->guidance_scale[i] > 1.0)
-            add_setting(c, o, guided(o, c->guidance_scale[i]), out, &n);
+    for (int k = 0; k < c->n_guidance_scale; k++) {
+        if (c->guidance_scale[k] <= 1.0)
+            continue;
+        add_setting(c, o, lw_compare_guided(o, o->usual.evaluations, c->guidance_scale[k]), out,
+                    &n);
+        for (int i = 0; i < n_steps; i++)
+            add_setting(c, o, lw_compare_guided(o, steps[i], c->guidance_scale[k]), out, &n);
+    }
     return n;
 }
 
@@ -152,9 +162,25 @@ static int check_one(const comparing *w, const lw_source *s, bool *gray)
     return check_side(w->drift, s);
 }
 
+/* Drift, guided or not, the others, an untrained generator, those planted: there is room for so many rows. */
+static int check_rows(const comparing *w)
+{
+    setting how[SETTINGS_MAX];
+    int rows = 2 + w->c->n_alpha + LW_PLANTED;
+    for (int i = 0; i < w->n_others; i++)
+        rows += settings_of(w, &w->other[i], how);
+    return rows <= LW_VERDICT_ROWS
+               ? 0
+               : lw_fail(LW_EUSAGE,
+                         "%d settings would be scored, at most %d can be: ask for fewer of "
+                         "--guidance-scale, --alpha or evaluations",
+                         rows, LW_VERDICT_ROWS);
+}
+
 static int check_all_of(const comparing *w)
 {
     bool gray = false;
+    LW_TRY(check_rows(w));
     LW_TRY(check_method("drift", w->drift, LW_METHOD_DRIFT));
     for (int i = 0; i < w->n_others; i++)
         LW_TRY(check_method(w->other[i].key, w->other[i].source,

@@ -117,7 +117,7 @@ static void tables_end(lw_html *page, pair_of_tables *t, const char *quality, co
     lw_table_clear(&t->variety);
 }
 
-/* Drift, the others as the page shows them and guided, real pictures. */
+/* Drift, the others as the page shows them and usual ones guided, real pictures. */
 static void result_tables(const comparing *w, const lw_compare_shown *shown, lw_html *page)
 {
     pair_of_tables t;
@@ -132,7 +132,7 @@ static void result_tables(const comparing *w, const lw_compare_shown *shown, lw_
         tables_row(w, &t, shown->entry[i], name);
     }
     for (int i = 0; i < w->n_entries; i++)
-        if (w->entry[i].how.guidance_scale > 0.0 && !lw_compare_is_shown(shown, &w->entry[i]))
+        if (lw_compare_is_guided(w, &w->entry[i]) && !lw_compare_is_shown(shown, &w->entry[i]))
             tables_row(w, &t, &w->entry[i], NULL);
     tables_row(w, &t, lw_compare_find(w, COMPARE_REAL), NULL);
     tables_end(page, &t, "Quality",
@@ -160,7 +160,7 @@ static void other_tables(const comparing *w, const lw_compare_shown *shown, lw_h
         const compare_entry *e = &w->entry[i];
         bool seen = e->kind == COMPARE_CONTROL || e->kind == COMPARE_DRIFT ||
                     e->kind == COMPARE_GUIDED || e->kind == COMPARE_REAL ||
-                    e->how.guidance_scale > 0.0;
+                    lw_compare_is_guided(w, e);
         if (!seen && !lw_compare_is_shown(shown, e))
             tables_row(w, &t, e, NULL);
     }
@@ -304,14 +304,15 @@ typedef struct curve {
     size_t n;
 } curve;
 
-/* Another's with one sampler, unguided, ascending. Distances of fewer pictures are moved by what that number
- * does to real ones. */
-static curve curve_of(const comparing *w, compare_kind kind, int32_t sampler, pick_fn *pick)
+/* Another's with a sampler and a scale of guidance, ascending. Distances of fewer pictures are moved by what
+ * that number does to real ones. */
+static curve curve_of(const comparing *w, compare_kind kind, lw_compare_setting how, pick_fn *pick)
 {
     curve c = {.n = 0};
     for (int i = 0; i < w->n_entries; i++) {
         const compare_entry *e = &w->entry[i];
-        if (e->kind != kind || e->how.sampler != sampler || e->how.guidance_scale > 0.0)
+        if (e->kind != kind || e->how.sampler != how.sampler ||
+            e->how.guidance_scale != how.guidance_scale)
             continue;
         double y = pick(&e->score);
         if (pick == pick_fd)
@@ -329,38 +330,53 @@ static curve curve_of(const comparing *w, compare_kind kind, int32_t sampler, pi
     return c;
 }
 
-/* One curve of the plot: another with one of its samplers. */
+/* One curve of the plot: another with one of its samplers, or guided. */
 typedef struct named_curve {
     curve c;
-    char name[48];
+    char name[96];
     int color;
+    bool guided;
 } named_curve;
-enum { CURVES = 2 * LW_COMPARE_OTHERS };
+enum { CURVES = (2 + LW_COMPARE_MAX_STRENGTHS) * LW_COMPARE_OTHERS };
 
-static void add_curve(const comparing *w, const compare_other *o, lw_compare_setting how,
+static void add_curve(const comparing *w, const compare_other *o, lw_compare_setting how, int color,
                       pick_fn *pick, named_curve *out, int *n)
 {
     named_curve *c = &out[*n];
-    c->c = curve_of(w, o->kind, how.sampler, pick);
-    snprintf(c->name, sizeof c->name, "%s, %s", o->name, lw_compare_sampler_name(how));
-    c->color = how.sampler == LW_SAMPLER_ANCESTRAL ? 4 : o->kind == COMPARE_FLOW ? 3 : 2;
+    char by[64];
+    c->c = curve_of(w, o->kind, how, pick);
+    snprintf(c->name, sizeof c->name, "%s, %s", o->name, lw_compare_how(by, how));
+    c->color = color;
+    c->guided = how.guidance_scale > 0.0;
     *n += c->c.n > 0;
+}
+
+/* Of each as usual, guided, ancestral; the first scale in the colour of the method. */
+static int curves_of(const comparing *w, pick_fn *pick, named_curve out[CURVES])
+{
+    static const int more[] = {5, 6, 8};
+    int n = 0;
+    for (int i = 0; i < w->n_others; i++) {
+        const compare_other *o = &w->other[i];
+        int own = o->kind == COMPARE_FLOW ? 3 : 2;
+        add_curve(w, o, o->usual, own, pick, out, &n);
+        for (int k = 0; k < w->c->n_guidance_scale; k++)
+            add_curve(w, o, lw_compare_guided(o, 1, w->c->guidance_scale[k]),
+                      k ? more[(size_t)(k - 1) % LW_COUNT(more)] : own, pick, out, &n);
+        add_curve(w, o, (lw_compare_setting){.sampler = LW_SAMPLER_ANCESTRAL}, 4, pick, out, &n);
+    }
+    return n;
 }
 
 /* The others' curves and drift's one point. */
 static void steps_plot(const comparing *w, const char *title, const char *label, pick_fn *pick,
                        double floor, bool log_y, lw_str *svg)
 {
-    named_curve c[CURVES + 1];
+    named_curve c[CURVES];
     lw_series s[CURVES + 2];
-    int n = 0, k = 0;
+    int n = curves_of(w, pick, c), k = 0;
     double one = 1.0, drift = pick(&w->out->drift_few), edge[2] = {1.0, 1.0},
            level[2] = {floor, floor};
-    for (int i = 0; i < w->n_others; i++)
-        add_curve(w, &w->other[i], w->other[i].usual, pick, c, &n);
-    for (int i = 0; i < w->n_others; i++)
-        add_curve(w, &w->other[i], (lw_compare_setting){.sampler = LW_SAMPLER_ANCESTRAL}, pick, c,
-                  &n);
     for (int i = 0; i < n; i++) {
         const curve *of = &c[i].c;
         edge[1] = fmax(edge[1], of->x[of->n - 1]);
@@ -369,6 +385,7 @@ static void steps_plot(const comparing *w, const char *title, const char *label,
                              .y = of->y,
                              .n = of->n,
                              .dots = true,
+                             .dashed = c[i].guided,
                              .color = c[i].color};
         if (i)
             continue;
@@ -387,16 +404,16 @@ static void steps_plot(const comparing *w, const char *title, const char *label,
 }
 
 /* A curve that is better at fewer evaluations than at its end asks for a word. */
-static void note_rise(const comparing *w, compare_kind kind, int32_t sampler, lw_html *page)
+static void note_rise(const comparing *w, compare_kind kind, lw_compare_setting by, lw_html *page)
 {
-    const curve c = curve_of(w, kind, sampler, pick_fd);
+    const curve c = curve_of(w, kind, by, pick_fd);
     size_t least = 0;
     char text[256];
     for (size_t i = 1; i < c.n; i++)
         least = c.y[i] < c.y[least] ? i : least;
     if (!c.n || least + 1 == c.n)
         return;
-    const lw_compare_setting how = {.evaluations = (int32_t)c.x[least], .sampler = sampler};
+    const lw_compare_setting how = {.evaluations = (int32_t)c.x[least], .sampler = by.sampler};
     const lw_interval *at = &lw_compare_find_setting(w, kind, how)->score.fd;
     if (c.y[c.n - 1] - c.y[least] <= at->high - at->value)
         return;
@@ -452,8 +469,8 @@ void lw_compare_steps_part(const comparing *w, lw_html *page)
     }
     lw_html_plots(page, plots, w->c->n_slow ? captions : NULL, n_plots);
     for (int i = 0; i < w->n_others; i++) {
-        note_rise(w, w->other[i].kind, w->other[i].usual.sampler, page);
-        note_rise(w, w->other[i].kind, LW_SAMPLER_ANCESTRAL, page);
+        note_rise(w, w->other[i].kind, w->other[i].usual, page);
+        note_rise(w, w->other[i].kind, (lw_compare_setting){.sampler = LW_SAMPLER_ANCESTRAL}, page);
     }
 }
 
