@@ -15,6 +15,7 @@
 
 enum {
     LW_VERDICT_ROWS = 80,
+    LW_VERDICT_TEXT = 256 * LW_VERDICT_ROWS, /* characters of it in words, at most */
     LW_VERDICT_REFERENCE = 5000, /* real pictures that rows are measured against, at most */
     LW_VERDICT_HONEST = 500      /* pictures of each honest set, at most */
 };

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -71,11 +72,11 @@ static void print_number(const lw_interval *number, bool counts, lw_str *out)
 }
 
 static void print_row(const lw_battery *b, const lw_verdict_set *s, const lw_copying *c,
-                      const lw_verdict_result *r, int32_t i, lw_str *out)
+                      const lw_verdict_result *r, int32_t i, int width, lw_str *out)
 {
     const lw_verdict_row *v = &r->row[i];
     const bool suspect = lw_verdict_suspect(r, i, c);
-    lw_str_addf(out, "  %-32s ", s->name);
+    lw_str_addf(out, "  %-*s ", width, s->name);
     print_number(&v->number, !suspect, out);
     if (s->part == LW_VERDICT_PLANTED)
         lw_str_add(out, "planted; ");
@@ -91,12 +92,15 @@ static void print_row(const lw_battery *b, const lw_verdict_set *s, const lw_cop
 void lw_verdict_print(const lw_battery *b, const lw_verdict_set *rows, const lw_copying *copies,
                       const lw_verdict_result *r, lw_str *out)
 {
+    int width = 32;
+    for (int32_t i = 0; i < r->rows; i++)
+        width = LW_MAX(width, (int)strlen(rows[i].name));
     lw_str_add(out, "verdict of ");
     lw_verdict_count(r, out);
     lw_str_addf(out, ": times as far from real pictures as other real ones are [%g %%]\n",
                 100 * r->level);
     for (int32_t i = 0; i < r->rows; i++)
-        print_row(b, &rows[i], copies ? &copies[i] : NULL, r, i, out);
+        print_row(b, &rows[i], copies ? &copies[i] : NULL, r, i, width, out);
     for (int32_t i = 0; i < lw_battery_count(b); i++)
         if (lw_battery_at(b, i)->left_out)
             lw_str_addf(out, "  left out: %s: %s\n", lw_battery_at(b, i)->name,

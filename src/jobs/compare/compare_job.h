@@ -11,6 +11,7 @@
 
 #include "train/train_config.h"
 #include "jobs/compare/compare_score.h"
+#include "session/session_verdict.h"
 
 enum {
     LW_COMPARE_MAX_STEPS = 16,
@@ -184,10 +185,10 @@ typedef struct lw_compare_result {
     int controls, controls_passed; /* controls that pass every line (none should) */
     bool real_passes;
     lw_paired paired_drift;
-    bool busy;              /* while latency was timed, others used the processors */
-    double verdict_seconds; /* of a dry run: forecast; 0: there is no battery */
-    char verdict[8192];     /* of the battery, in lines; "": there was none */
-    char report[512];       /* path of report.html */
+    bool busy;                     /* while latency was timed, others used the processors */
+    double verdict_seconds;        /* of a dry run: forecast; 0: there is no battery */
+    char verdict[LW_VERDICT_TEXT]; /* of the battery, in lines; "": there was none */
+    char report[512];              /* path of report.html */
 } lw_compare_result;
 
 int lw_job_compare(const lw_compare_config *c, const lw_observer *obs, lw_compare_result *out);

@@ -76,7 +76,7 @@ typedef struct lw_fid_result {
     lw_fid_side side[2];
     lw_fid_row row[LW_FID_ENCODERS];
     int32_t n_rows;
-    char verdict[8192];   /* of the battery, in lines; "": there was none */
+    char verdict[LW_VERDICT_TEXT]; /* of the battery, in lines; "": there was none */
     json_t *verdict_json; /* the object "verdict" of docs/formats.md, the caller's; or NULL */
     double verdict_seconds;
     lw_fid_probe probe[LW_FID_PROBES];
