@@ -194,7 +194,9 @@ void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_
     size_t lanes = (size_t)(d->kept == d->strips ? d->lp : d->kept * LW_DRIFT_LANES);
     lw_drift_pack pack;
     lw_drift_pack_of(&pack, s, d);
-    map->v = take(&at, k * groups * (size_t)(s->n * d->cp) * real);
+    size_t ahead = (size_t)d->ahead, parts = sweep * groups * (ahead ? 3 * blocks : blocks) * k * m,
+           vectors = groups * k * (size_t)(s->n * d->cp);
+    map->v = map->parts = take(&at, (vectors > parts ? vectors : parts) * real);
     map->kept = take(&at, groups * m * lanes * real);
     map->s_part = take(&at, groups * blocks * sizeof(double));
     map->m_part = take(&at, groups * blocks * (size_t)d->moments * sizeof(double));
@@ -206,9 +208,8 @@ void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_
     map->u = take(&at, sweep * groups * k * m * real);
     map->v_i = take(&at, sweep * groups * k * lp * real);
     map->rsum = take(&at, sweep * groups * k * lp * real);
-    size_t ahead = (size_t)d->ahead, parts = ahead ? 3 * blocks : blocks;
     map->rmom = take(&at, ahead * groups * k * 3 * lp * real);
-    map->csum = take(&at, sweep * groups * (parts + 1) * k * m * real);
+    map->csum = take(&at, sweep * groups * k * m * real);
     map->probes = take(&at, ahead * groups * LW_DRIFT_PROBES * 2 * sizeof(double));
     map->guess = take(&at, ahead * sizeof(double));
     size_t near = d->near > 0, notes = (size_t)d->near;
@@ -288,7 +289,8 @@ int lw_drift_parts(const lw_drift_shape *s, lw_drift_part part[LW_DRIFT_PARTS])
     if (!d.tile)
         part[n++] = (lw_drift_part){"minima", SWEEP_DIST, map.cmin, rows, 0, LW_DRIFT_MIN};
     if (!d.tile && !d.ahead) /* sums taken ahead hold for a guess of one's own */
-        part[n++] = (lw_drift_part){"columns", SWEEP_SUM, map.csum, rows * s->k, 0, LW_DRIFT_SUM};
+        part[n++] = (lw_drift_part){"columns",          SWEEP_SUM, map.parts,
+                                    tasks * d.m * s->k, 0,         LW_DRIFT_SUM};
     part[n++] = (lw_drift_part){"moments",  d.tile ? TILE_FIELD : SWEEP_FIELD,
                                 map.m_part, tasks * d.moments,
                                 1,          LW_DRIFT_MEAN};

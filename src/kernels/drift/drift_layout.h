@@ -70,8 +70,11 @@ typedef struct lw_drift_dims {
 
 /* Byte offsets into work. Pitches of groups: lw_drift_pack's floats, m lp, ... */
 typedef struct lw_drift_map {
-    size_t v;      /* float  [groups][K][N][cp] */
-    size_t kept;   /* float  [groups][kept strips][m][lanes of the strip] */
+    size_t v; /* float  [groups][K][N][cp] */
+    size_t
+        parts;   /* SWEEP: float [groups][parts][K][m], of csum: a part a block, ahead three. In the
+                    * place of v, which is written when they have been added up */
+    size_t kept; /* float  [groups][kept strips][m][lanes of the strip] */
     size_t s_part; /* double [groups * blocks] */
     size_t m_part; /* double [groups * blocks][moments] */
     size_t rmin;   /* float [groups][lp]: least distance of each sample */
@@ -82,7 +85,7 @@ typedef struct lw_drift_map {
     size_t u, v_i; /* SWEEP: float [groups][K][m] and [groups][K][lp], factors of the sums */
     size_t rsum;   /* SWEEP: float [groups][K][lp] */
     size_t rmom;   /* ahead: float [groups][K][3][lp] */
-    size_t csum;   /* SWEEP: float [groups][parts + 1][K][m]; a part a block, ahead three */
+    size_t csum;   /* SWEEP: float [groups][K][m] */
     size_t probes; /* ahead: double [groups][PROBES][2] */
     size_t guess;  /* ahead: double */
     /* Near pairs, see drift_near.h */

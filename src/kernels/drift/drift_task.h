@@ -37,6 +37,7 @@ typedef struct drift_job {
     float *rmin, *cmin;           /* [lp], [m] least distances of samples and of targets */
     float *range;                 /* see drift_factors */
     float *u, *v_i, *rsum, *csum; /* [K][m], [K][lp], [K][lp], [K][m] */
+    float *parts;                 /* SWEEP: of csum, see lw_drift_map */
     float *rmom;                  /* SWEEP ahead: [K][3][lp], see drift_ahead.h */
     float *v;                     /* [K][N][cp] */
     drift_near near;
