@@ -81,7 +81,10 @@ for name in 'drift, alpha 1' 'drift, alpha 2.5'; do
     grep -qF "\"$name\"" strengths/summary.json || fails "summary.json has no score of $name"
     sed '/<details>/,$d' strengths/report.html | grep -qF "$name" || fails "the page has no row of $name"
 done
-grep -q 'Drift, alpha 2.5' strengths/report.html || fails 'the page has no pictures of alpha 2.5'
+for name in 'Drift at its best, alpha' 'Drift, alpha' 'Drift is at its best with alpha'; do
+    grep -q "$name" strengths/report.html || fails "the page lacks: $name"
+done
+grep -q '"drift_alpha": [12]' strengths/summary.json || fails 'summary.json does not say which strength is best'
 
 # the others, guided: rows, grids and scores besides those they have without, of twice the evaluations
 expect 2 compare --drift drift --ddpm ddpm --judge judge $few --guidance-scale 2 --output-dir no
@@ -104,7 +107,7 @@ for name in 'DDPM, 2 evaluations, guidance scale 2.5'; do
 done
 grep -qF 'DDPM, DDIM, guidance scale 2.5' scaled/report.html || fails 'the plot of evaluations has no guided curve'
 scales=1.1,1.2,1.3,1.4,1.5,1.6,1.7,1.8
-expect 2 compare $told --guidance-scale $scales --score-steps 1,2,3,5,6,7,9,10,11 --output-dir no
+expect 2 compare $told --guidance-scale $scales --flow-steps 1,2,3,5,6,7,9,10,11 --output-dir no
 err_has '103 settings would be scored, at most 80'
 grep -q '"guidance_scale": 2.5' scaled/summary.json || fails 'summary.json does not say the scale'
 grep -q 'guidance scale 1\b' scaled/summary.json && fails 'a row of scale 1, which is none'

@@ -108,6 +108,23 @@ static void guidance_is_a_setting(void **state)
                      &w.entry[w.n_entries - 1]);
 }
 
+/* Drift is compared at its best strength of guidance; of equals the unguided one. */
+static void drift_is_at_its_best(void **state)
+{
+    (void)state;
+    begin(true);
+    add_drift_and_real();
+    add(COMPARE_GUIDED, 1, false, 500, 370, 0.13);
+    assert_ptr_equal(lw_compare_best_drift(&w), &w.entry[1]);
+    add(COMPARE_GUIDED, 1, false, 500, 440, 0.14);
+    add(COMPARE_GUIDED, 1, false, 500, 450, 0.20); /* as often accepted, but farther */
+    assert_ptr_equal(lw_compare_best_drift(&w), &w.entry[3]);
+    out.exam.fit = false; /* distances alone */
+    assert_ptr_equal(lw_compare_best_drift(&w), &w.entry[1]);
+    add(COMPARE_GUIDED, 1, false, 500, 10, 0.08);
+    assert_ptr_equal(lw_compare_best_drift(&w), &w.entry[5]);
+}
+
 static void a_ddpm_that_never_reaches_is_told_so(void **state)
 {
     (void)state;
@@ -193,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_better_ddpm_is_said_first),
         cmocka_unit_test(guidance_is_a_setting),
+        cmocka_unit_test(drift_is_at_its_best),
         cmocka_unit_test(a_ddpm_that_never_reaches_is_told_so),
         cmocka_unit_test(measures_may_disagree),
         cmocka_unit_test(few_pictures_reach_nothing_by_chance),

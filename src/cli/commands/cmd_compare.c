@@ -62,7 +62,7 @@ static const lw_option options[] = {
     {LW_OPT_LIST(lw_compare_config, alpha, n_alpha), .name = "alpha", .min = 1, .max = 1000,
      .group = "Measured",
      .help = "strengths of guidance that drift is also scored with, from the same noise, when it "
-             "was trained with --alpha-dist"},
+             "was trained with --alpha-dist; the others are compared with the best"},
     {LW_OPT_LIST(lw_compare_config, guidance_scale, n_guidance_scale), .name = "guidance-scale",
      .min = 1, .max = 1000, .group = "Measured",
      .help =
@@ -126,6 +126,8 @@ static void print_scores(const lw_compare_result *r)
                      fd->high);
     }
     lw_cli_print("  real %.3f  untrained %.3g\n", r->real.fd.value, r->untrained_fd);
+    if (r->drift_alpha > 0)
+        lw_cli_print("%-17s drift at alpha %g, its best\n", "", r->drift_alpha);
     if (!r->judged)
         return;
     lw_cli_print("accepted          drift %.1f %%", 100 * r->drift.strict.accepted);

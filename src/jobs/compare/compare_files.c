@@ -372,6 +372,7 @@ static int save_summary(const comparing *w)
     json_object_set_new(o, "reference", json_string(lw_scorer_reference(w->scorer)));
     set_int(o, "seed", w->c->seed);
     set_others(w, o);
+    set_real(o, "drift_alpha", lw_compare_alpha(r->drift_alpha));
     set_real(o, "frechet_drift", r->drift.fd.value);
     set_real(o, "frechet_drift_few", r->drift_few.fd.value);
     set_real(o, "frechet_floor", r->real.fd.value);

@@ -124,6 +124,21 @@ static const lw_operating_point *best_of(const comparing *w, const lw_operating_
     return first_of(w, p, in, n, is_cheaper);
 }
 
+/* Drift's rows are of as many pictures, one evaluation each: of those that no other beats the first. */
+compare_entry *lw_compare_best_drift(comparing *w)
+{
+    lw_operating_point p[COMPARE_ENTRIES];
+    compare_entry *row[COMPARE_ENTRIES];
+    int n = 0;
+    for (int i = 0; i < w->n_entries; i++)
+        if (w->entry[i].kind == COMPARE_DRIFT || w->entry[i].kind == COMPARE_GUIDED) {
+            row[n] = &w->entry[i];
+            p[n++] = (lw_operating_point){.how = {.evaluations = 1}, .score = w->entry[i].score};
+        }
+    LW_ASSERT(n > 0, "%d scores without drift's", w->n_entries);
+    return row[best_of(w, p, n, w->out->judged && w->out->exam.fit) - p];
+}
+
 /* A setting that the headline names is timed itself: another sampler makes other moves. */
 static void time_too(compare_other *o, lw_compare_setting how)
 {
@@ -159,6 +174,7 @@ static void headline_of(comparing *w, compare_other *o, lw_headline *h)
             reaches[n] = is_reached(&p[n], h->by_acceptance);
             n++;
         }
+    LW_ASSERT(n > 0, "no scores of %s", o->name);
     h->points = n;
     h->best = *best_of(w, p, n, h->by_acceptance);
     const lw_operating_point *equal = first_of(w, p, reaches, n, is_cheaper);
@@ -250,6 +266,11 @@ const char *lw_compare_name(char buf[64], lw_compare_setting how)
     return add_guidance(buf, how);
 }
 
+double lw_compare_alpha(double alpha)
+{
+    return alpha > 0.0 ? alpha : 1.0;
+}
+
 static const char *plural(const lw_operating_point *p)
 {
     return p->how.evaluations == 1 ? "" : "s";
@@ -333,6 +354,9 @@ static void say(const comparing *w, const compare_other *o, const lw_compare_oth
     add_equal(&s, o, h, w->c->n_guidance_scale > 0);
     if (!ahead)
         add_best(&s, o, h);
+    if (w->c->n_alpha)
+        lw_str_addf(&s, "Drift is at its best with alpha %g, and so compared. ",
+                    lw_compare_alpha(w->out->drift_alpha));
     char usual[64];
     snprintf(usual, sizeof usual, "Beside %s's %d evaluation%s drift is ", o->name,
              o->usual.evaluations, o->usual.evaluations == 1 ? "" : "s");

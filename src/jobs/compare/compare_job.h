@@ -44,7 +44,8 @@ typedef struct lw_compare_config {
     int64_t n_fid;               /* pictures of drift; also of the others unless n_ddpm */
     int64_t n_ddpm;              /* of the others; 0: n_fid */
     double alpha[LW_COMPARE_MAX_STRENGTHS]; /* strengths of guidance that drift is scored with
-                                               besides what it is without one: alpha 1 */
+                                               besides what it is without one, alpha 1; the best of
+                                               them is what the others are compared with */
     int32_t n_alpha;
     double guidance_scale[LW_COMPARE_MAX_STRENGTHS]; /* the same of the others, in as many steps as
                                                         unguided and twice the evaluations; 1: none */
@@ -171,7 +172,8 @@ typedef struct lw_compare_other {
 
 typedef struct lw_compare_result {
     char distance[96];    /* what the Frechet distance is called: "Frechet distance, resnet56" */
-    lw_score real, drift; /* floors have the size of drift's set */
+    lw_score real, drift; /* drift at its best; floors have the size of its set */
+    double drift_alpha;   /* strength of guidance there; 0: unguided */
     lw_score drift_few; /* drift, as many pictures as the others' sets have: comparable distances */
     double floor_few;   /* real against real with as many pictures as the others' sets */
     int n_others;

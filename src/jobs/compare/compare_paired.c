@@ -35,8 +35,8 @@ int lw_compare_paired(comparing *w)
     if (w->c->precision == LW_NUM_F32)
         return 0;
     lw_compare_progress(w, 0, "the same pictures in f32");
-    LW_TRY(pair(w, w->drift, (lw_compare_setting){.evaluations = 1}, &w->drift_set,
-                &w->out->paired_drift));
+    LW_TRY(pair(w, w->drift, (lw_compare_setting){.evaluations = 1, .alpha = w->out->drift_alpha},
+                &w->drift_set, &w->out->paired_drift));
     for (int i = 0; i < w->n_others; i++)
         LW_TRY(pair(w, w->other[i].source, w->other[i].usual, &w->other[i].set,
                     &w->out->other[i].paired));

@@ -24,7 +24,7 @@ typedef struct compare_set {
 
 typedef enum compare_kind {
     COMPARE_REAL,
-    COMPARE_DRIFT,
+    COMPARE_DRIFT,  /* at its best */
     COMPARE_GUIDED, /* drift at another strength of guidance, from the same noise */
     COMPARE_DDPM,
     COMPARE_FLOW,
@@ -139,6 +139,9 @@ void lw_compare_steps_part(const comparing *w, lw_html *page);
 
 /* compare_headline.c: the headlines from the scores; what they name is to be timed. */
 void lw_compare_headline(comparing *w);
+/* Of drift's rows, unguided and guided, its best. */
+compare_entry *lw_compare_best_drift(comparing *w);
+double lw_compare_alpha(double alpha); /* of a setting: its strength of guidance, 1 without any */
 /* Once all is timed: ratios, and the text. */
 void lw_compare_headline_say(comparing *w);
 

@@ -65,10 +65,14 @@ static int fill_beside(const comparing *w, beside *b)
     snprintf(b->title[0], sizeof b->title[0], "Real, held out");
     LW_TRY(add_grid(w, &w->real_set, "never seen in training", b));
     snprintf(b->title[1], sizeof b->title[1], "Drift, 1 evaluation each");
+    if (w->c->n_alpha)
+        snprintf(b->title[1], sizeof b->title[1], "Drift at its best, alpha %g",
+                 lw_compare_alpha(w->out->drift_alpha));
     LW_TRY(add_grid(w, &w->drift_set, "the first of the seed, none picked", b));
     for (int i = 0; i < w->n_entries; i++)
         if (w->entry[i].kind == COMPARE_GUIDED) {
-            snprintf(b->title[b->n], sizeof b->title[0], "Drift, alpha %g", w->entry[i].how.alpha);
+            snprintf(b->title[b->n], sizeof b->title[0], "Drift, alpha %g",
+                     lw_compare_alpha(w->entry[i].how.alpha));
             LW_TRY(add_grid(w, &w->entry[i].first, "the same noise, guided", b));
         }
     for (int i = 0; i < shown.n; i++) {

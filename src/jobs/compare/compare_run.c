@@ -72,7 +72,8 @@ static int settings_of(const comparing *w, const compare_other *o, setting out[S
         add_setting(c, o, lw_compare_guided(o, o->usual.evaluations, c->guidance_scale[k]), out,
                     &n);
         for (int i = 0; i < n_steps; i++)
-            add_setting(c, o, lw_compare_guided(o, steps[i], c->guidance_scale[k]), out, &n);
+            if (steps[i] <= o->usual.evaluations)
+                add_setting(c, o, lw_compare_guided(o, steps[i], c->guidance_scale[k]), out, &n);
     }
     return n;
 }
@@ -95,8 +96,8 @@ static int64_t total_units(const comparing *w)
     for (int i = 0; i < w->n_others; i++)
         units += units_of(w, &w->other[i]);
     return units + (2 + 3 * SCORE_UNITS) * w->c->n_fid +
-           w->c->n_alpha * (1 + SCORE_UNITS) * w->c->n_fid + (int64_t)LW_CONTROLS * CONTROL_UNITS +
-           lw_compare_latency_units(w);
+           w->c->n_alpha * (1 + SCORE_UNITS) * w->c->n_fid + (w->c->n_alpha ? w->c->n_fid : 0) +
+           (int64_t)LW_CONTROLS * CONTROL_UNITS + lw_compare_latency_units(w);
 }
 
 typedef struct sampling_part {
@@ -395,6 +396,25 @@ static int score_alphas(comparing *w)
     return rc;
 }
 
+/* From here on drift is what it is at its best strength of guidance; the others' rows stay beside it. */
+static int choose_drift(comparing *w)
+{
+    compare_entry *plain = &w->entry[w->n_entries - 1 - w->c->n_alpha],
+                  *best = lw_compare_best_drift(w);
+    LW_ASSERT(plain->kind == COMPARE_DRIFT, "row %s", plain->score.name);
+    if (best == plain) {
+        w->done += w->c->n_alpha ? w->c->n_fid : 0;
+        return 0;
+    }
+    LW_TRY(keep_first(w, &w->drift_set, &plain->first));
+    plain->kind = COMPARE_GUIDED;
+    best->kind = COMPARE_DRIFT;
+    w->out->drift = best->score;
+    w->out->drift_alpha = best->how.alpha;
+    return sample(w, w->drift, w->drift->net->store, best->how, "sampling drift at its best",
+                  &w->drift_set);
+}
+
 /* Distances of different numbers of pictures do not compare: drift's first n, and n real ones. */
 static int score_sized(comparing *w, int64_t n)
 {
@@ -569,11 +589,12 @@ static int run(comparing *w)
         return forecast(w);
     lw_compare_work_of(w);
     LW_TRY(score_real(w));
+    LW_TRY(score_controls(w));
     LW_TRY(score_drift(w));
     LW_TRY(score_alphas(w));
+    LW_TRY(choose_drift(w));
     LW_TRY(score_others(w));
     LW_TRY(score_untrained(w));
-    LW_TRY(score_controls(w));
     check_all(w);
     lw_compare_headline(w);
     LW_TRY(lw_compare_planted(w));
