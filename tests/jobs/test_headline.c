@@ -108,21 +108,50 @@ static void guidance_is_a_setting(void **state)
                      &w.entry[w.n_entries - 1]);
 }
 
+/* The number of the row that is drift's best: the only one of its kind, and what is said of drift. */
+static int best_drift(void)
+{
+    int best = -1;
+    lw_compare_choose_drift(&w);
+    for (int i = 0; i < w.n_entries; i++)
+        if (w.entry[i].kind == COMPARE_DRIFT) {
+            assert_int_equal(best, -1);
+            best = i;
+        }
+    assert_true(best >= 0 && out.drift_alpha == w.entry[best].how.alpha &&
+                out.drift.fd.value == w.entry[best].score.fd.value);
+    return best;
+}
+
+static void add_guided(double alpha, int64_t accepted, double fd)
+{
+    add(COMPARE_GUIDED, 1, false, 500, accepted, fd);
+    w.entry[w.n_entries - 1].how.alpha = alpha;
+}
+
 /* Drift is compared at its best strength of guidance; of equals the unguided one. */
 static void drift_is_at_its_best(void **state)
 {
     (void)state;
     begin(true);
+    out.floor_few = 0; /* not known yet */
     add_drift_and_real();
-    add(COMPARE_GUIDED, 1, false, 500, 370, 0.13);
-    assert_ptr_equal(lw_compare_best_drift(&w), &w.entry[1]);
-    add(COMPARE_GUIDED, 1, false, 500, 440, 0.14);
-    add(COMPARE_GUIDED, 1, false, 500, 450, 0.20); /* as often accepted, but farther */
-    assert_ptr_equal(lw_compare_best_drift(&w), &w.entry[3]);
+    add_guided(1.5, 370, 0.13);
+    assert_int_equal(best_drift(), 1);
+    add_guided(2, 440, 0.14);
+    add_guided(3, 450, 0.20); /* as often accepted, but farther */
+    assert_int_equal(best_drift(), 3);
+    assert_true(out.drift_alpha == 2);
     out.exam.fit = false; /* distances alone */
-    assert_ptr_equal(lw_compare_best_drift(&w), &w.entry[1]);
-    add(COMPARE_GUIDED, 1, false, 500, 10, 0.08);
-    assert_ptr_equal(lw_compare_best_drift(&w), &w.entry[5]);
+    assert_int_equal(best_drift(), 1);
+    add_guided(4, 10, 0.08);
+    assert_int_equal(best_drift(), 5);
+    add(COMPARE_DDPM, 50, false, 500, 450, 0.07);
+    static const lw_compare_config guided = {.ddim_steps = {50}, .n_ddim_steps = 1, .n_alpha = 4};
+    w.c = &guided;
+    decide();
+    assert_true(says("against 0.08 ")); /* of that row */
+    assert_true(says("Drift is at its best with alpha 4, and so compared."));
 }
 
 static void a_ddpm_that_never_reaches_is_told_so(void **state)

@@ -125,7 +125,7 @@ static const lw_operating_point *best_of(const comparing *w, const lw_operating_
 }
 
 /* Drift's rows are of as many pictures, one evaluation each: of those that no other beats the first. */
-compare_entry *lw_compare_best_drift(comparing *w)
+void lw_compare_choose_drift(comparing *w)
 {
     lw_operating_point p[COMPARE_ENTRIES];
     compare_entry *row[COMPARE_ENTRIES];
@@ -134,9 +134,13 @@ compare_entry *lw_compare_best_drift(comparing *w)
         if (w->entry[i].kind == COMPARE_DRIFT || w->entry[i].kind == COMPARE_GUIDED) {
             row[n] = &w->entry[i];
             p[n++] = (lw_operating_point){.how = {.evaluations = 1}, .score = w->entry[i].score};
+            w->entry[i].kind = COMPARE_GUIDED;
         }
     LW_ASSERT(n > 0, "%d scores without drift's", w->n_entries);
-    return row[best_of(w, p, n, w->out->judged && w->out->exam.fit) - p];
+    compare_entry *best = row[best_of(w, p, n, w->out->judged && w->out->exam.fit) - p];
+    best->kind = COMPARE_DRIFT;
+    w->out->drift = best->score;
+    w->out->drift_alpha = best->how.alpha;
 }
 
 /* A setting that the headline names is timed itself: another sampler makes other moves. */

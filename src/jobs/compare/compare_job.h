@@ -48,7 +48,8 @@ typedef struct lw_compare_config {
                                                them is what the others are compared with */
     int32_t n_alpha;
     double guidance_scale[LW_COMPARE_MAX_STRENGTHS]; /* the same of the others, in as many steps as
-                                                        unguided and twice the evaluations; 1: none */
+                                                        unguided, up to the usual number, and twice
+                                                        the evaluations; 1: none */
     int32_t n_guidance_scale;
     int32_t solver; /* 1: ddim_steps and score_steps are of DPM-Solver++(2M) */
     int32_t ddim_steps[LW_COMPARE_MAX_STEPS],

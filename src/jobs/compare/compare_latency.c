@@ -216,7 +216,8 @@ static int64_t cell_units(const comparing *w)
 
 int64_t lw_compare_latency_units(const comparing *w)
 {
-    int cells = 1 + (w->c->ddpm ? w->c->n_ddim_steps : 0) + (w->c->flow ? w->c->n_flow_steps : 0);
+    int cells = 1 + (w->c->ddpm ? w->c->n_ddim_steps : 0) + (w->c->flow ? w->c->n_flow_steps : 0) +
+                2 * w->n_others; /* and what their headlines may name */
     return cell_units(w) * (int64_t)LW_COUNT(batches) * cells;
 }
 

@@ -25,7 +25,7 @@ typedef struct compare_set {
 typedef enum compare_kind {
     COMPARE_REAL,
     COMPARE_DRIFT,  /* at its best */
-    COMPARE_GUIDED, /* drift at another strength of guidance, from the same noise */
+    COMPARE_GUIDED, /* at its other strengths of guidance, from the same noise */
     COMPARE_DDPM,
     COMPARE_FLOW,
     COMPARE_DRIFT_FEW, /* the first of drift's, as many as there are of the others' */
@@ -139,8 +139,8 @@ void lw_compare_steps_part(const comparing *w, lw_html *page);
 
 /* compare_headline.c: the headlines from the scores; what they name is to be timed. */
 void lw_compare_headline(comparing *w);
-/* Of drift's rows, unguided and guided, its best. */
-compare_entry *lw_compare_best_drift(comparing *w);
+/* Of drift's rows, unguided and guided, the best becomes COMPARE_DRIFT and what out says of drift. */
+void lw_compare_choose_drift(comparing *w);
 double lw_compare_alpha(double alpha); /* of a setting: its strength of guidance, 1 without any */
 /* Once all is timed: ratios, and the text. */
 void lw_compare_headline_say(comparing *w);

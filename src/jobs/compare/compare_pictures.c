@@ -73,7 +73,10 @@ static int fill_beside(const comparing *w, beside *b)
         if (w->entry[i].kind == COMPARE_GUIDED) {
             snprintf(b->title[b->n], sizeof b->title[0], "Drift, alpha %g",
                      lw_compare_alpha(w->entry[i].how.alpha));
-            LW_TRY(add_grid(w, &w->entry[i].first, "the same noise, guided", b));
+            LW_TRY(add_grid(w, &w->entry[i].first,
+                            w->entry[i].how.alpha > 1.0 ? "the same noise, guided"
+                                                        : "the same noise, unguided",
+                            b));
         }
     for (int i = 0; i < shown.n; i++) {
         const compare_entry *e = shown.entry[i];

@@ -173,7 +173,7 @@ static int check_rows(const comparing *w)
     return rows <= LW_VERDICT_ROWS
                ? 0
                : lw_fail(LW_EUSAGE,
-                         "%d settings would be scored, at most %d can be: ask for fewer of "
+                         "%d rows would be scored, at most %d can be: ask for fewer of "
                          "--guidance-scale, --alpha or evaluations",
                          rows, LW_VERDICT_ROWS);
 }
@@ -396,32 +396,30 @@ static int score_alphas(comparing *w)
     return rc;
 }
 
-/* From here on drift is what it is at its best strength of guidance; the others' rows stay beside it. */
+/* From here on drift is what it is at its best strength of guidance; its other rows stay beside it. */
 static int choose_drift(comparing *w)
 {
-    compare_entry *plain = &w->entry[w->n_entries - 1 - w->c->n_alpha],
-                  *best = lw_compare_best_drift(w);
-    LW_ASSERT(plain->kind == COMPARE_DRIFT, "row %s", plain->score.name);
-    if (best == plain) {
-        w->done += w->c->n_alpha ? w->c->n_fid : 0;
+    if (!w->c->n_alpha)
         return 0;
-    }
-    LW_TRY(keep_first(w, &w->drift_set, &plain->first));
-    plain->kind = COMPARE_GUIDED;
-    best->kind = COMPARE_DRIFT;
-    w->out->drift = best->score;
-    w->out->drift_alpha = best->how.alpha;
-    return sample(w, w->drift, w->drift->net->store, best->how, "sampling drift at its best",
+    compare_entry *unguided = &w->entry[w->n_entries - 1 - w->c->n_alpha];
+    LW_ASSERT(unguided->kind == COMPARE_DRIFT, "row %s", unguided->score.name);
+    LW_TRY(keep_first(w, &w->drift_set, &unguided->first));
+    lw_compare_choose_drift(w);
+    const lw_compare_setting best = {.evaluations = 1, .alpha = w->out->drift_alpha};
+    return sample(w, w->drift, w->drift->net->store, best, "sampling drift at its best",
                   &w->drift_set);
 }
 
 /* Distances of different numbers of pictures do not compare: drift's first n, and n real ones. */
 static int score_sized(comparing *w, int64_t n)
 {
-    char name[64];
+    const lw_compare_setting best = {.evaluations = 1, .alpha = w->out->drift_alpha};
+    char name[64], alpha[32] = "";
     if (!lw_compare_sized(w, COMPARE_DRIFT, COMPARE_DRIFT_FEW, n)) {
-        snprintf(name, sizeof name, "drift, its first %lld", (long long)n);
-        LW_TRY(score(w, COMPARE_DRIFT_FEW, one_step, name, &w->drift_set, n));
+        if (best.alpha > 0)
+            snprintf(alpha, sizeof alpha, ", alpha %g", best.alpha);
+        snprintf(name, sizeof name, "drift%s, its first %lld", alpha, (long long)n);
+        LW_TRY(score(w, COMPARE_DRIFT_FEW, best, name, &w->drift_set, n));
     }
     if (n < w->real_set.n && !lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW, n)) {
         snprintf(name, sizeof name, "real pictures, %lld of them", (long long)n);

@@ -354,15 +354,18 @@ static void add_curve(const comparing *w, const compare_other *o, lw_compare_set
 /* Of each as usual, guided, ancestral; the first scale in the colour of the method. */
 static int curves_of(const comparing *w, pick_fn *pick, named_curve out[CURVES])
 {
-    static const int more[] = {5, 6, 8};
+    static const int guided[LW_COMPARE_OTHERS][2] = {{5, 8}, {6, 7}};
     int n = 0;
     for (int i = 0; i < w->n_others; i++) {
         const compare_other *o = &w->other[i];
         int own = o->kind == COMPARE_FLOW ? 3 : 2;
         add_curve(w, o, o->usual, own, pick, out, &n);
-        for (int k = 0; k < w->c->n_guidance_scale; k++)
-            add_curve(w, o, lw_compare_guided(o, 1, w->c->guidance_scale[k]),
-                      k ? more[(size_t)(k - 1) % LW_COUNT(more)] : own, pick, out, &n);
+        for (int k = 0, at = 0; k < w->c->n_guidance_scale; k++)
+            if (w->c->guidance_scale[k] > 1.0) {
+                add_curve(w, o, lw_compare_guided(o, 1, w->c->guidance_scale[k]),
+                          at ? guided[i][(at - 1) % 2] : own, pick, out, &n);
+                at++;
+            }
         add_curve(w, o, (lw_compare_setting){.sampler = LW_SAMPLER_ANCESTRAL}, 4, pick, out, &n);
     }
     return n;
