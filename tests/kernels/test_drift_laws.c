@@ -239,7 +239,7 @@ static void memory(check *t)
                 double bytes = (double)(lw_drift_work(&s) + lw_drift_scratch(&s)),
                        operands = 4.0 * (double)(3 * n) * (double)(c + s.k);
                 t->compared++;
-                if (bytes > 4.6 * operands || (last > 0 && bytes > 2.05 * last))
+                if (bytes > 5.0 * operands || (last > 0 && bytes > 2.05 * last))
                     fail_msg("%td x %td, %td channels: %.0f bytes, (N + M)(C + K) numbers are %.0f",
                              n, 2 * n, c, bytes, operands);
                 last = bytes;

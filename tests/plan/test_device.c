@@ -364,7 +364,7 @@ static void gather_list(void *data, const lw_reduction *r, int64_t at, int64_t n
         }
 }
 
-/* As ranks would put the parts together; those of a group's targets are followed by their own sum. */
+/* As ranks would put the parts together; minima of a group's targets are followed by their own. */
 static void gather(void *self, const lw_reduction *r, void *data)
 {
     gathering *f = self;
@@ -377,7 +377,7 @@ static void gather(void *self, const lw_reduction *r, void *data)
         gather_list(copy, r, 0, f->groups * f->blocks, r->count / (f->groups * f->blocks));
     for (int64_t g = 0; g < f->groups && r->op != LW_REDUCE_MEAN; g++)
         gather_list(copy, r, g * r->count / f->groups, f->blocks,
-                    r->count / f->groups / (f->blocks + 1));
+                    r->count / f->groups / (f->blocks + (r->op == LW_REDUCE_MIN)));
     if (strcmp(r->name, "scale") == 0)
         *(double *)(void *)copy *= f->by;
     m->write ? m->write(m->self, data, copy, bytes) : (void)memcpy(data, copy, bytes);
