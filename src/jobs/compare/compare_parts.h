@@ -41,7 +41,7 @@ typedef struct compare_entry {
     lw_score score;
     lw_bar_line bar[LW_BAR_COUNT];
     int failed;
-    compare_set first; /* others, guided: as many pictures as a page shows */
+    compare_set first; /* drift, guided or not, others: as many pictures as a page shows */
 } compare_entry;
 
 /* A generator of several evaluations beside drift; what was found of it is out->other and out->work

@@ -355,15 +355,6 @@ static int score_real(comparing *w)
     return 0;
 }
 
-static int score_drift(comparing *w)
-{
-    LW_TRY(new_set(w, w->c->n_fid, w->drift->net->classes, &w->drift_set));
-    LW_TRY(sample(w, w->drift, w->drift->net->store, none, "sampling drift", &w->drift_set));
-    LW_TRY(score(w, COMPARE_DRIFT, one_step, "drift, 1 evaluation", &w->drift_set, w->drift_set.n));
-    w->out->drift = w->entry[w->n_entries - 1].score;
-    return 0;
-}
-
 /* Keeps of s the first pictures, which the page shows. */
 static int keep_first(const comparing *w, const compare_set *s, compare_set *first)
 {
@@ -372,6 +363,15 @@ static int keep_first(const comparing *w, const compare_set *s, compare_set *fir
     LW_TRY(new_set(w, n, s->classes ? w->classes : 0, first));
     memcpy(first->x, s->x, (size_t)(n * floats) * sizeof *s->x);
     return 0;
+}
+
+static int score_drift(comparing *w)
+{
+    LW_TRY(new_set(w, w->c->n_fid, w->drift->net->classes, &w->drift_set));
+    LW_TRY(sample(w, w->drift, w->drift->net->store, none, "sampling drift", &w->drift_set));
+    LW_TRY(score(w, COMPARE_DRIFT, one_step, "drift, 1 evaluation", &w->drift_set, w->drift_set.n));
+    w->out->drift = w->entry[w->n_entries - 1].score;
+    return keep_first(w, &w->drift_set, &w->entry[w->n_entries - 1].first);
 }
 
 static int score_guided(comparing *w, compare_set *s, double alpha)
@@ -401,9 +401,6 @@ static int choose_drift(comparing *w)
 {
     if (!w->c->n_alpha)
         return 0;
-    compare_entry *unguided = &w->entry[w->n_entries - 1 - w->c->n_alpha];
-    LW_ASSERT(unguided->kind == COMPARE_DRIFT, "row %s", unguided->score.name);
-    LW_TRY(keep_first(w, &w->drift_set, &unguided->first));
     lw_compare_choose_drift(w);
     const lw_compare_setting best = {.evaluations = 1, .alpha = w->out->drift_alpha};
     return sample(w, w->drift, w->drift->net->store, best, "sampling drift at its best",
