@@ -141,7 +141,6 @@ void lw_compare_steps_part(const comparing *w, lw_html *page);
 void lw_compare_headline(comparing *w);
 /* Of drift's rows, unguided and guided, the best becomes COMPARE_DRIFT and what out says of drift. */
 void lw_compare_choose_drift(comparing *w);
-double lw_compare_alpha(double alpha); /* of a setting: its strength of guidance, 1 without any */
 /* Once all is timed: ratios, and the text. */
 void lw_compare_headline_say(comparing *w);
 
@@ -150,21 +149,43 @@ const compare_entry *lw_compare_find(const comparing *w, compare_kind kind);
 /* Its row of another. */
 const compare_entry *lw_compare_find_setting(const comparing *w, compare_kind kind,
                                              lw_compare_setting how);
-bool lw_compare_same(lw_compare_setting a, lw_compare_setting b);
-/* compare_run.c: a row of another, guided, in as many steps as usual. */
-bool lw_compare_is_guided(const comparing *w, const compare_entry *e);
-const char *lw_compare_sampler_name(lw_compare_setting how); /* "DDIM", "ancestral", "Euler", .. */
-/* The usual sampler of another, with so many evaluations. */
-lw_compare_setting lw_compare_usual(const compare_other *o, int32_t evaluations);
-/* The same with guidance: two evaluations in each of so many steps. */
-lw_compare_setting lw_compare_guided(const compare_other *o, int32_t steps, double scale);
-/* "DDIM", "DDIM, guidance scale 2"; and behind a name: "", ", ancestral", ", guidance scale 2" */
-const char *lw_compare_how(char buf[64], lw_compare_setting how);
-const char *lw_compare_mark(char buf[64], lw_compare_setting how);
-bool lw_compare_is_flow(lw_compare_setting how);                   /* by its sampler; else a DDPM */
-const char *lw_compare_name(char buf[64], lw_compare_setting how); /* "DDPM, 50 evaluations" */
 /* Drift's or real pictures' score with n pictures. */
 const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare_kind few,
                                  int64_t n);
+
+/* compare_settings.c: the usual sampler of another, with so many evaluations. */
+lw_compare_setting lw_compare_usual(const compare_other *o, int32_t evaluations);
+/* The same with guidance: two evaluations in each of so many steps. */
+lw_compare_setting lw_compare_guided(const compare_other *o, int32_t steps, double scale);
+bool lw_compare_same(lw_compare_setting a, lw_compare_setting b);
+/* A row of another, guided, in as many steps as usual. */
+bool lw_compare_is_guided(const comparing *w, const compare_entry *e);
+bool lw_compare_is_flow(lw_compare_setting how);             /* by its sampler; else a DDPM */
+const char *lw_compare_sampler_name(lw_compare_setting how); /* "DDIM", "ancestral", "Euler", .. */
+/* "DDIM", "DDIM, guidance scale 2"; and behind a name: "", ", ancestral", ", guidance scale 2" */
+const char *lw_compare_how(char buf[64], lw_compare_setting how);
+const char *lw_compare_mark(char buf[64], lw_compare_setting how);
+const char *lw_compare_name(char buf[64], lw_compare_setting how); /* "DDPM, 50 evaluations" */
+double lw_compare_alpha(double alpha); /* of a setting: its strength of guidance, 1 without any */
+
+/* A setting of another that is scored, with so many pictures. */
+typedef struct compare_scored {
+    lw_compare_setting how;
+    int64_t n;
+} compare_scored;
+enum {
+    COMPARE_SCORED_MAX = 1 + 2 * LW_COMPARE_MAX_STEPS +
+                         LW_COMPARE_MAX_STRENGTHS * (1 + LW_COMPARE_MAX_STEPS)
+};
+/* compare_rows.c: those of another, its usual one first; how many. */
+int lw_compare_scored(const comparing *w, const compare_other *o,
+                      compare_scored out[COMPARE_SCORED_MAX]);
+/* LW_EUSAGE: more rows than there is room for (drift, guided or not, the others, an untrained
+ * generator, those planted). */
+int lw_compare_check_rows(const comparing *w);
+int lw_compare_forecast(comparing *w); /* fills out->verdict_seconds, of the rows to come */
+/* All that will be done; what one scored picture and one control count. */
+enum { COMPARE_SCORE_UNITS = 2, COMPARE_CONTROL_UNITS = 2000 };
+int64_t lw_compare_units(const comparing *w);
 
 #endif

@@ -10,94 +10,9 @@
 
 /* ---- progress: one bar over everything, in network evaluations or what takes as long ------- */
 
-enum { SCORE_UNITS = 2, CONTROL_UNITS = 2000 }; /* of a scored picture; of one control */
-
 void lw_compare_progress(const comparing *w, int64_t part_done, const char *note)
 {
     lw_observe_progress(w->obs, "compare", w->done + part_done, w->total, note);
-}
-
-/* ---- what the others are scored with ------------------------------------------------------------ */
-
-typedef struct setting {
-    lw_compare_setting how;
-    int64_t n; /* pictures */
-} setting;
-
-enum {
-    SETTINGS_MAX = 1 + 2 * LW_COMPARE_MAX_STEPS +
-                   LW_COMPARE_MAX_STRENGTHS * (1 + LW_COMPARE_MAX_STEPS)
-};
-
-static void add_setting(const lw_compare_config *c, const compare_other *o, lw_compare_setting how,
-                        setting *out, int *n)
-{
-    int64_t pictures = c->n_ddpm ? c->n_ddpm : c->n_fid;
-    for (int i = 0; i < *n; i++)
-        if (lw_compare_same(out[i].how, how))
-            return;
-    if (how.evaluations > o->usual.evaluations && c->n_slow)
-        pictures = LW_MIN(pictures, c->n_slow);
-    out[(*n)++] = (setting){how, pictures};
-}
-
-/* Guided in the steps of its usual setting. */
-bool lw_compare_is_guided(const comparing *w, const compare_entry *e)
-{
-    for (int i = 0; i < w->n_others; i++)
-        if (w->other[i].kind == e->kind)
-            return e->how.guidance_scale > 0.0 &&
-                   e->how.evaluations == 2 * w->other[i].usual.evaluations;
-    return false;
-}
-
-/* The usual one, then the others that are scored. */
-static int settings_of(const comparing *w, const compare_other *o, setting out[SETTINGS_MAX])
-{
-    const lw_compare_config *c = w->c;
-    bool flow = o->kind == COMPARE_FLOW;
-    const int32_t *steps = flow ? c->flow_steps : c->score_steps;
-    int n = 0, n_steps = flow ? c->n_flow_steps : c->n_score_steps;
-    add_setting(c, o, o->usual, out, &n);
-    for (int i = 0; i < n_steps; i++)
-        add_setting(c, o, lw_compare_usual(o, steps[i]), out, &n);
-    for (int i = 0; !flow && i < c->n_ancestral_steps; i++)
-        add_setting(c, o,
-                    (lw_compare_setting){.evaluations = c->ancestral_steps[i],
-                                         .sampler = LW_SAMPLER_ANCESTRAL},
-                    out, &n);
-    for (int k = 0; k < c->n_guidance_scale; k++) {
-        if (c->guidance_scale[k] <= 1.0)
-            continue;
-        add_setting(c, o, lw_compare_guided(o, o->usual.evaluations, c->guidance_scale[k]), out,
-                    &n);
-        for (int i = 0; i < n_steps; i++)
-            if (steps[i] <= o->usual.evaluations)
-                add_setting(c, o, lw_compare_guided(o, steps[i], c->guidance_scale[k]), out, &n);
-    }
-    return n;
-}
-
-static int64_t units_of(const comparing *w, const compare_other *o)
-{
-    setting s[SETTINGS_MAX];
-    int n = settings_of(w, o, s);
-    int64_t units = 0;
-    for (int i = 0; i < n; i++) /* a size of its own is scored of drift and of real pictures, too */
-        units += s[i].n * (s[i].how.evaluations + SCORE_UNITS) +
-                 (i == 0 || s[i].n != s[i - 1].n ? 2 * SCORE_UNITS * s[i].n : 0);
-    return units;
-}
-
-/* What will be done, in the same units as it is counted. */
-static int64_t total_units(const comparing *w)
-{
-    int64_t units = 0;
-    for (int i = 0; i < w->n_others; i++)
-        units += units_of(w, &w->other[i]);
-    return units + (2 + 3 * SCORE_UNITS) * w->c->n_fid +
-           w->c->n_alpha * (1 + SCORE_UNITS) * w->c->n_fid + (w->c->n_alpha ? w->c->n_fid : 0) +
-           (int64_t)LW_CONTROLS * CONTROL_UNITS + lw_compare_latency_units(w);
 }
 
 typedef struct sampling_part {
@@ -120,7 +35,7 @@ static void on_control(void *self, const char *what, int64_t done, int64_t total
     (void)what;
     (void)total;
     (void)note;
-    lw_compare_progress(self, done * CONTROL_UNITS, "scoring controls");
+    lw_compare_progress(self, done * COMPARE_CONTROL_UNITS, "scoring controls");
 }
 
 static bool on_stop_part(void *self)
@@ -163,25 +78,10 @@ static int check_one(const comparing *w, const lw_source *s, bool *gray)
     return check_side(w->drift, s);
 }
 
-/* Drift, guided or not, the others, an untrained generator, those planted: there is room for so many rows. */
-static int check_rows(const comparing *w)
-{
-    setting how[SETTINGS_MAX];
-    int rows = 2 + w->c->n_alpha + LW_PLANTED;
-    for (int i = 0; i < w->n_others; i++)
-        rows += settings_of(w, &w->other[i], how);
-    return rows <= LW_VERDICT_ROWS
-               ? 0
-               : lw_fail(LW_EUSAGE,
-                         "%d rows would be scored, at most %d can be: ask for fewer of "
-                         "--guidance-scale, --alpha or evaluations",
-                         rows, LW_VERDICT_ROWS);
-}
-
 static int check_all_of(const comparing *w)
 {
     bool gray = false;
-    LW_TRY(check_rows(w));
+    LW_TRY(lw_compare_check_rows(w));
     LW_TRY(check_method("drift", w->drift, LW_METHOD_DRIFT));
     for (int i = 0; i < w->n_others; i++)
         LW_TRY(check_method(w->other[i].key, w->other[i].source,
@@ -337,7 +237,7 @@ static int score(comparing *w, compare_kind kind, lw_compare_setting how, const 
             w, name, kind == COMPARE_UNTRAINED ? LW_VERDICT_CONTROL : LW_VERDICT_MADE, s->x,
             s->classes, n));
     w->n_entries++;
-    w->done += SCORE_UNITS * n;
+    w->done += COMPARE_SCORE_UNITS * n;
     return lw_observe_stop(w->obs) ? lw_fail(LW_ESTOPPED, "stopped while scoring") : 0;
 }
 
@@ -425,7 +325,8 @@ static int score_sized(comparing *w, int64_t n)
     return 0;
 }
 
-static int score_setting(comparing *w, const compare_other *o, const setting *p, compare_set *s)
+static int score_setting(comparing *w, const compare_other *o, const compare_scored *p,
+                         compare_set *s)
 {
     char name[64], what[80];
     lw_compare_name(name, p->how);
@@ -439,9 +340,9 @@ static int score_setting(comparing *w, const compare_other *o, const setting *p,
 
 static int score_other(comparing *w, compare_other *o, lw_compare_other *out)
 {
-    setting how[SETTINGS_MAX];
+    compare_scored how[COMPARE_SCORED_MAX];
     compare_set s = {0};
-    int n = settings_of(w, o, how), rc;
+    int n = lw_compare_scored(w, o, how), rc;
     LW_TRY(new_set(w, how[0].n, o->source->net->classes, &o->set));
     LW_TRY(score_setting(w, o, &how[0], &o->set));
     out->name = o->name;
@@ -492,7 +393,7 @@ static int score_controls(comparing *w)
     lw_score s[LW_CONTROLS];
     const lw_observer obs = {.self = w, .progress = on_control, .should_stop = on_stop_control};
     LW_TRY(lw_scorer_controls(w->scorer, LW_MIN(w->c->n_fid, 1000), &obs, s));
-    w->done += (int64_t)LW_CONTROLS * CONTROL_UNITS;
+    w->done += (int64_t)LW_CONTROLS * COMPARE_CONTROL_UNITS;
     for (int i = 0; i < LW_CONTROLS; i++)
         w->entry[w->n_entries++] = (compare_entry){.kind = COMPARE_CONTROL, .score = s[i]};
     w->out->judged = lw_scorer_has_judge(w->scorer);
@@ -518,12 +419,6 @@ static void check_all(comparing *w)
     LW_ASSERT(d, "%d scores without drift's", w->n_entries);
     memcpy(out->bar, d->bar, sizeof out->bar);
     out->bar_failed = d->failed;
-}
-
-bool lw_compare_same(lw_compare_setting a, lw_compare_setting b)
-{
-    return a.evaluations == b.evaluations && a.sampler == b.sampler &&
-           a.guidance_scale == b.guidance_scale;
 }
 
 const compare_entry *lw_compare_find(const comparing *w, compare_kind kind)
@@ -554,34 +449,12 @@ const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare
 
 /* ---- all of it -------------------------------------------------------------------------- */
 
-/* The rows that a verdict will have: drift, the others' settings, the untrained generator, those planted. */
-static int forecast(comparing *w)
-{
-    setting how[SETTINGS_MAX];
-    lw_verdict_set rows[LW_VERDICT_ROWS] = {0};
-    int r = 0;
-    rows[r++].n = w->c->n_fid;
-    for (int i = 0; i < w->c->n_alpha; i++)
-        rows[r++].n = w->c->n_fid;
-    for (int k = 0; k < w->n_others; k++)
-        for (int i = 0, n = settings_of(w, &w->other[k], how); i < n; i++)
-            rows[r++].n = how[i].n;
-    rows[r++].n = w->c->n_fid;
-    double planted;
-    LW_TRY(lw_compare_planted_forecast(w, &planted));
-    for (int i = 0; planted > 0 && i < LW_PLANTED; i++)
-        rows[r++].n = LW_MIN(w->c->n_fid, (int64_t)LW_PLANTED_PICTURES);
-    LW_TRY(lw_compare_verdict_forecast(w, rows, r, &w->out->verdict_seconds));
-    w->out->verdict_seconds += planted;
-    return 0;
-}
-
 static int run(comparing *w)
 {
-    w->total = total_units(w);
+    w->total = lw_compare_units(w);
     LW_TRY(open_all(w));
     if (w->c->dry_run)
-        return forecast(w);
+        return lw_compare_forecast(w);
     lw_compare_work_of(w);
     LW_TRY(score_real(w));
     LW_TRY(score_controls(w));
