@@ -98,6 +98,12 @@ static void check_rows(check *t, const float *got, const double *want, const lw_
     }
 }
 
+/* Tasks of a sample: at least three where it has as many groups, however little it is. */
+static ptrdiff_t cut_into(const lw_norm_shape *s)
+{
+    return LW_MAX(lw_norm_tasks(s, 1), LW_MIN(s->groups, (ptrdiff_t)3));
+}
+
 static void one_forward(check *t, problem *p)
 {
     const lw_norm_kernels *k = kernels_of(t->isa);
@@ -116,9 +122,9 @@ static void one_forward(check *t, problem *p)
     check_close(t, mean, p->mean_d, s->groups, tol, "mean");
     check_close(t, rstd, p->rstd_d, s->groups, (check_tol){.rel = tol.rel + 4e-7 * steep}, "rstd");
     float *again = check_out(t, p->ny, 0); /* by tasks, backwards: same bits */
-    for (ptrdiff_t task = lw_norm_tasks(s) - 1; task >= 0; task--) {
+    for (ptrdiff_t tasks = cut_into(s), task = tasks - 1; task >= 0; task--) {
         ptrdiff_t g0, g1;
-        lw_norm_range(s, task, &g0, &g1);
+        lw_norm_range(s, tasks, task, &g0, &g1);
         k->forward(again, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, g0, g1,
                    p->scratch);
     }
@@ -160,9 +166,9 @@ static void one_narrow(check *t, problem *p, lw_num num)
         k->cast.f32_to_bf16((lw_bf16 *)(void *)want, y, p->ny);
     else
         k->cast.f32_to_u8((uint8_t *)(void *)want, y, p->ny, pair[0], (int32_t)pair[1]);
-    for (ptrdiff_t task = lw_norm_tasks(s) - 1; task >= 0; task--) {
+    for (ptrdiff_t tasks = cut_into(s), task = tasks - 1; task >= 0; task--) {
         ptrdiff_t g0, g1;
-        lw_norm_range(s, task, &g0, &g1);
+        lw_norm_range(s, tasks, task, &g0, &g1);
         k->norm.forward_narrow(have, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, num,
                                pair, s, g0, g1, p->scratch);
     }
@@ -265,9 +271,9 @@ static void shared_backward(check *t, problem *p, int add)
         p->dx_d[i] += (double)dx[i];
     k->forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups,
                p->scratch);
-    for (ptrdiff_t task = lw_norm_tasks(s) - 1; task >= 0; task--) {
+    for (ptrdiff_t tasks = cut_into(s), task = tasks - 1; task >= 0; task--) {
         ptrdiff_t g0, g1;
-        lw_norm_range(s, task, &g0, &g1);
+        lw_norm_range(s, tasks, task, &g0, &g1);
         k->backward(dx, out[0], out[1], out[2], out[3], p->dy, p->x, mean, rstd, p->gamma, p->beta,
                     p->scale, p->shift, s, g0, g1, add, p->scratch);
     }

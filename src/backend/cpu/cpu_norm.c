@@ -31,7 +31,7 @@ static norm_arg *norm_record(cpu_lower *c, lw_type x)
                            .eps = at->eps,
                            .act = (lw_act)at->act,
                            .rms = at->rms != 0};
-    a->per_sample = lw_norm_tasks(&a->s);
+    a->per_sample = lw_norm_tasks(&a->s, a->batch);
     c->out->scratch_bytes = sizeof(float) * lw_norm_scratch(&a->s);
     return a;
 }
@@ -50,7 +50,7 @@ static void forward_task(const lw_task *t)
     const norm_arg *a = t->arg;
     int64_t b = t->index / a->per_sample, n = a->s.hw * a->s.c;
     ptrdiff_t g0, g1;
-    lw_norm_range(&a->s, t->index % a->per_sample, &g0, &g1);
+    lw_norm_range(&a->s, a->per_sample, t->index % a->per_sample, &g0, &g1);
     float *stat = t->work; /* mean and rstd nobody reads */
     float *mean = t->out[1] ? t->out[1] : stat,
           *rstd = t->out[2] ? t->out[2] : stat + a->batch * a->s.groups;
@@ -66,7 +66,7 @@ static void forward_narrow_task(const lw_task *t)
     const norm_arg *a = t->arg;
     int64_t b = t->index / a->per_sample, n = a->s.hw * a->s.c;
     ptrdiff_t g0, g1;
-    lw_norm_range(&a->s, t->index % a->per_sample, &g0, &g1);
+    lw_norm_range(&a->s, a->per_sample, t->index % a->per_sample, &g0, &g1);
     float *stat = t->work; /* mean and rstd nobody reads */
     float *mean = t->out[1] ? t->out[1] : stat,
           *rstd = t->out[2] ? t->out[2] : stat + a->batch * a->s.groups;
@@ -116,7 +116,7 @@ static void backward_task(const lw_task *t)
     float *dgamma = t->out[1] ? (float *)t->work + b * ch : NULL;
     float *dbeta = t->out[2] ? (float *)t->work + (a->batch + b) * ch : NULL;
     ptrdiff_t g0, g1;
-    lw_norm_range(&a->s, t->index % a->per_sample, &g0, &g1);
+    lw_norm_range(&a->s, a->per_sample, t->index % a->per_sample, &g0, &g1);
     a->k->norm.backward(row_mut(t->out[0], b, n), dgamma, dbeta, row_mut(t->out[3], b, ch),
                         row_mut(t->out[4], b, ch), row(t->in[0], b, n), row(t->in[1], b, n),
                         row(t->in[6], b, gr), row(t->in[7], b, gr), t->in[2], t->in[3],

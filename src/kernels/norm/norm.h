@@ -94,10 +94,12 @@ typedef struct lw_norm_kernels {
 
 /* Floats of scratch one call needs. */
 size_t lw_norm_scratch(const lw_norm_shape *s);
-/* Tasks one sample is cut into (a divisor-like split of the groups, pure function of the shape). */
-ptrdiff_t lw_norm_tasks(const lw_norm_shape *s);
-/* Groups [g0, g1) of task `task` of lw_norm_tasks. */
-void lw_norm_range(const lw_norm_shape *s, ptrdiff_t task, ptrdiff_t *g0, ptrdiff_t *g1);
+/* Tasks that each of so many samples is cut into: its groups, as evenly as they go. A pure function of both; no bit depends
+ * on it. */
+ptrdiff_t lw_norm_tasks(const lw_norm_shape *s, ptrdiff_t samples);
+/* Groups [g0, g1) of task `task` of so many. */
+void lw_norm_range(const lw_norm_shape *s, ptrdiff_t tasks, ptrdiff_t task, ptrdiff_t *g0,
+                   ptrdiff_t *g1);
 
 /* The reference in double, for gradient checks. */
 LW_NORM_FORWARD(lw_norm_forward_f64, double);

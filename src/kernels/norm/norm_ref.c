@@ -108,19 +108,21 @@ size_t lw_norm_scratch(const lw_norm_shape *s)
 }
 
 /* A task should be worth more than a hand-over between threads and read whole cache lines: less of it does where it has as
- * many channels as kernels keep in flight. */
-ptrdiff_t lw_norm_tasks(const lw_norm_shape *s)
+ * many channels as kernels keep in flight. And no more tasks than keep 64 threads busy: two lines of each pixel fall on an
+ * eighth of a cache's sets where there are 384 channels, and a pass over them finds little of what the one before read. */
+ptrdiff_t lw_norm_tasks(const lw_norm_shape *s, ptrdiff_t samples)
 {
-    enum { MUCH = 32768, LITTLE = 16384, LINE = 16, BUNDLE = 64, MOST = 16 };
+    enum { MUCH = 32768, LITTLE = 16384, LINE = 16, BUNDLE = 64, MOST = 16, THREADS = 64 };
     const ptrdiff_t n = s->hw * s->c;
     ptrdiff_t tasks = LW_MAX(LW_MIN(n / MUCH, s->c / LINE), LW_MIN(n / LITTLE, s->c / BUNDLE));
     tasks = LW_MIN(tasks, LW_MIN(s->groups, (ptrdiff_t)MOST));
+    tasks = LW_MIN(tasks, LW_CEIL_DIV((ptrdiff_t)THREADS, LW_MAX(samples, (ptrdiff_t)1)));
     return LW_MAX(tasks, (ptrdiff_t)1);
 }
 
-void lw_norm_range(const lw_norm_shape *s, ptrdiff_t task, ptrdiff_t *g0, ptrdiff_t *g1)
+void lw_norm_range(const lw_norm_shape *s, ptrdiff_t tasks, ptrdiff_t task, ptrdiff_t *g0,
+                   ptrdiff_t *g1)
 {
-    ptrdiff_t tasks = lw_norm_tasks(s);
     *g0 = s->groups * task / tasks;
     *g1 = s->groups * (task + 1) / tasks;
 }
