@@ -19,6 +19,12 @@ set(SOURCES
   conv/conv_winograd_avx2.c
   conv/conv_winograd_avx512.c
   conv/conv_winograd_bf16_avx512bf16.c
+  conv/conv_winograd_grad_avx2.c
+  conv/conv_winograd_grad_avx512.c
+  conv/conv_winograd_grad_bf16_avx2.c
+  conv/conv_winograd_grad_bf16_avx512.c
+  conv/conv_winograd_grad_ref.c
+  conv/conv_winograd_grad_shape.c
   conv/conv_winograd_ref.c
   conv/conv_winograd_rule.c
   conv/conv_winograd_shape.c

@@ -78,24 +78,62 @@ static void run_weights(const struct lw_conv_kernels *k, const problem *p, float
         k->weight_grad_bf16(dw, db, p->dy, p->x, &p->s, accumulate, partials, task);
 }
 
-static void check_weights(check *t, const problem *p, int accumulate)
+typedef void weights_fn(check *t, const problem *p, float *dw, float *db, int accumulate);
+
+static void direct_weights(check *t, const problem *p, float *dw, float *db, int accumulate)
 {
     struct lw_conv_kernels k = kernels_of(t);
     const lw_conv_shape *s = &p->s;
-    float *old = check_in(t, p->nw + s->O, 0, -1, 1);
-    float *dw = accumulate ? check_copy(t, old, p->nw, 1) : check_out(t, p->nw, 1);
-    float *db = accumulate ? check_copy(t, old + p->nw, s->O, 1) : check_out(t, s->O, 1);
     float *partials = check_out(t, lw_conv_weight_grad_partial_floats(s), 0);
     for (int64_t i = lw_conv_weight_grad_tasks(s) - 1; i >= 0; i--)
         run_weights(&k, p, dw, db, accumulate, partials, i);
     for (int64_t i = lw_conv_weight_grad_combine_tasks(s) - 1; i >= 0; i--)
         k.weight_grad_combine(dw, db, s, accumulate, partials, i);
+}
+
+/* Over Winograd's tiles; scratch poisoned: nothing may hang on what an earlier task left. */
+static void tiled_weights(check *t, const problem *p, float *dw, float *db, int accumulate)
+{
+    lw_kernels all;
+    lw_kernels_init(&all, t->isa);
+    const struct lw_winograd_kernels *k = &all.winograd;
+    const lw_conv_shape *s = &p->s;
+    const int64_t n = lw_winograd_weight_grad_scratch_words(s);
+    float *partials = check_out(t, lw_winograd_weight_grad_partial_floats(s), 0);
+    float *scratch = check_out(t, n, 0);
+    for (int64_t i = lw_winograd_weight_grad_tasks(s) - 1; i >= 0; i--) {
+        memset(scratch, 0xff, (size_t)n * sizeof *scratch);
+        (p->num == LW_NUM_F32 ? k->weight_grad : k->weight_grad_bf16)(
+            dw, db, p->dy, p->x, s, accumulate, partials, scratch, i);
+    }
+    for (int64_t i = lw_winograd_weight_grad_combine_tasks(s) - 1; i >= 0; i--)
+        k->weight_grad_combine(dw, db, s, accumulate, partials, i);
+}
+
+static void check_weights_of(check *t, const problem *p, int accumulate, weights_fn *weights,
+                             check_tol tol, const char *how)
+{
+    const lw_conv_shape *s = &p->s;
+    float *old = check_in(t, p->nw + s->O, 0, -1, 1);
+    float *dw = accumulate ? check_copy(t, old, p->nw, 1) : check_out(t, p->nw, 1);
+    float *db = accumulate ? check_copy(t, old + p->nw, s->O, 1) : check_out(t, s->O, 1);
+    weights(t, p, dw, db, accumulate);
     double *want = check_doubles(t, p->nw + s->O);
     for (int64_t i = 0; i < p->nw + s->O; i++)
         want[i] = (i < p->nw ? p->dw[i] : p->db[i - p->nw]) + (accumulate ? (double)old[i] : 0.0);
-    check_tol tol = operand_tol(p->num, (int64_t)s->B * s->OH * s->OW);
-    check_close(t, dw, want, p->nw, tol, "dw of %s accumulate %d", p->name, accumulate);
-    check_close(t, db, want + p->nw, s->O, tol, "db of %s accumulate %d", p->name, accumulate);
+    check_close(t, dw, want, p->nw, tol, "dw of %s %s accumulate %d", p->name, how, accumulate);
+    check_close(t, db, want + p->nw, s->O, tol, "db of %s %s accumulate %d", p->name, how,
+                accumulate);
+}
+
+/* Rounding over tiles: as test_winograd.c has it of F(4x4), a sum of as many products. */
+static void check_weights(check *t, const problem *p, int accumulate)
+{
+    const int64_t chain = (int64_t)p->s.B * p->s.OH * p->s.OW;
+    check_weights_of(t, p, accumulate, direct_weights, operand_tol(p->num, chain), "directly");
+    if (lw_winograd_applies(&p->s, LW_CONV_FORWARD))
+        check_weights_of(t, p, accumulate, tiled_weights,
+                         (check_tol){.abs = 6e-6 * sqrt((double)chain), .rel = 2e-7}, "over tiles");
 }
 
 /* The shape with its channels rounded up as the types need; weight gradients take it as it is. */
@@ -186,6 +224,10 @@ static void large(check *t)
     check_all(t, shape(64, 8, 8, 8, 24, 3, 1, 1), 0);
     check_all(t, shape(2, 16, 16, 48, 130, 3, 2, 1), 1);
     check_all(t, shape(8, 16, 16, 32, 96, 1, 1, 0), 0);
+    for (int accumulate = 0; accumulate < 2; accumulate++) {
+        check_all(t, shape(9, 14, 17, 70, 81, 3, 1, 1), accumulate); /* ranges, groups of images */
+        check_all(t, shape(3, 6, 9, 133, 26, 3, 1, 1), accumulate);
+    }
 }
 
 static void random_shapes(check *t)

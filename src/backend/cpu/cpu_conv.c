@@ -153,6 +153,20 @@ static void combine_task(const lw_task *t)
     kernels(t)->weight_grad_combine(t->out[0], t->out[1], &a->s, 0, t->work, t->index);
 }
 
+static void weight_grad_tiles_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    const struct lw_winograd_kernels *k = &a->pack.k->winograd;
+    (a->pack.num == LW_NUM_BF16 ? k->weight_grad_bf16 : k->weight_grad)(
+        t->out[0], t->out[1], t->in[0], t->in[1], &a->s, 0, t->work, t->scratch, t->index);
+}
+
+static void combine_tiles_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    a->pack.k->winograd.weight_grad_combine(t->out[0], t->out[1], &a->s, 0, t->work, t->index);
+}
+
 /* ---- lowering -------------------------------------------------------------------------------- */
 
 static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
@@ -228,12 +242,25 @@ int lw_cpu_lower_conv2d_dx(cpu_lower *c)
         (lw_task_fn *const[]){data_grad_task, data_grad_bf16_task, data_grad_u8_task});
 }
 
+static void add_tiles_dw(cpu_lower *c, const lw_conv_shape *s)
+{
+    c->out->work_bytes = sizeof(float) * (size_t)lw_winograd_weight_grad_partial_floats(s);
+    c->out->scratch_bytes = sizeof(float) * (size_t)lw_winograd_weight_grad_scratch_words(s);
+    lw_cpu_phase(c, weight_grad_tiles_task, lw_winograd_weight_grad_tasks(s));
+    if (lw_winograd_weight_grad_combine_tasks(s))
+        lw_cpu_phase(c, combine_tiles_task, lw_winograd_weight_grad_combine_tasks(s));
+}
+
 int lw_cpu_lower_conv2d_dw(cpu_lower *c)
 {
     conv_arg *a = conv_record(c, LW_CONV_FORWARD);
     if (!a)
         return LW_ENOMEM;
     set_pitches(c, a, cpu_in_pitch(c, 1), cpu_in_pitch(c, 0), 2); /* reads no residual */
+    if (lw_cpu_conv_weight_tiles(c->dev, &a->s)) {
+        add_tiles_dw(c, &a->s);
+        return 0;
+    }
     c->out->work_bytes = sizeof(float) * (size_t)lw_conv_weight_grad_partial_floats(&a->s);
     lw_cpu_phase(c, a->pack.num == LW_NUM_BF16 ? weight_grad_bf16_task : weight_grad_task,
                  lw_conv_weight_grad_tasks(&a->s));

@@ -88,6 +88,20 @@ typedef void lw_winograd_run_fn(float *out, const void *in, const float *packed,
                                 const float *shared, const lw_conv_shape *s, lw_conv_pass pass,
                                 int tile, const lw_epilogue *e, float *scratch, int64_t task);
 
+/*
+ * Weight gradients, 3x3, stride 1 and pads 1: as those of conv.h (all tasks, barrier, all combine tasks, which may be 0), in tiles
+ * of 4x4; scratch: 64-byte aligned words of this worker alone. dy and x are f32 or bf16, points and sums always f32. The
+ * bits depend on the images of a call, their shape and the ISA level. Errors are twice those of conv.h's.
+ */
+bool lw_winograd_weight_grad(const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode); /* the rule */
+int64_t lw_winograd_weight_grad_tasks(const lw_conv_shape *s);
+int64_t lw_winograd_weight_grad_partial_floats(const lw_conv_shape *s);
+int64_t lw_winograd_weight_grad_combine_tasks(const lw_conv_shape *s);
+int64_t lw_winograd_weight_grad_scratch_words(const lw_conv_shape *s);
+typedef void lw_winograd_weight_grad_fn(float *dw, float *db, const void *dy, const void *x,
+                                        const lw_conv_shape *s, int accumulate, float *partials,
+                                        float *scratch, int64_t task);
+
 struct lw_winograd_kernels {
     lw_winograd_pack_fn *pack;
     lw_winograd_inputs_fn *inputs;
@@ -97,6 +111,9 @@ struct lw_winograd_kernels {
     lw_winograd_inputs_fn *inputs_bf16;
     lw_winograd_products_fn *products_bf16;
     lw_winograd_run_fn *run_bf16;
+    lw_winograd_weight_grad_fn *weight_grad;
+    lw_winograd_weight_grad_fn *weight_grad_bf16;
+    lw_conv_weight_grad_combine_fn *weight_grad_combine;
 };
 
 #define K(family, isa, field, function) \

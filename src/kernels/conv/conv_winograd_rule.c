@@ -62,6 +62,14 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
     return num == LW_NUM_BF16 ? tile_bf16(s, pass, isa, mode) : tile_f32(s, isa, mode);
 }
 
+bool lw_winograd_weight_grad(const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)
+{
+    if (mode == LW_CONV_MODE_DIRECT || isa == LW_ISA_REF ||
+        !lw_winograd_applies(s, LW_CONV_FORWARD))
+        return false;
+    return mode != LW_CONV_MODE_AUTO || tile_f32(s, isa, mode) > 0;
+}
+
 lw_conv_shape lw_conv_choice_shape(const lw_conv_choice *c)
 {
     return (lw_conv_shape){.B = 1,

@@ -51,6 +51,8 @@ typedef struct lw_wgrad_split {
     int64_t floats;            /* of one partial: O * KH * KW * C + O, rounded up to 16 */
     int64_t combine_tasks, combine_step; /* floats of dw and db per combine task */
 } lw_wgrad_split;
+/* Groups of images alone: at most `most`, and no more than partial sums of weights + O numbers are kept for. */
+lw_wgrad_split lw_wgrad_groups(int64_t images, int64_t most, int64_t weights, int64_t O);
 /* `images` of `pixels` each; O outputs; rows KH of depth KWC. */
 lw_wgrad_split lw_wgrad_split_of(int64_t images, int64_t pixels, int64_t O, int64_t KH,
                                  int64_t KWC);

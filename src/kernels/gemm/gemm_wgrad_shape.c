@@ -11,18 +11,27 @@ enum {
     COMBINE_FLOATS = 1 << 16      /* floats read per combine task */
 };
 
+lw_wgrad_split lw_wgrad_groups(int64_t images, int64_t most, int64_t weights, int64_t O)
+{
+    lw_wgrad_split s = {.floats = LW_ROUND_UP(weights + O, 16)};
+    int64_t groups = LW_MIN(LW_MIN(images, most),
+                            LW_MIN(GROUPS_MAX, PARTIAL_FLOATS_MAX / s.floats));
+    s.images = LW_CEIL_DIV(images, LW_MAX(groups, 1));
+    s.groups = LW_MAX(LW_CEIL_DIV(images, s.images), 1);
+    if (s.groups > 1) {
+        s.combine_step = LW_MAX(LW_ROUND_UP(COMBINE_FLOATS / s.groups, 16), 1024);
+        s.combine_tasks = LW_CEIL_DIV(weights + O, s.combine_step);
+    }
+    return s;
+}
+
 lw_wgrad_split lw_wgrad_split_of(int64_t images, int64_t pixels, int64_t O, int64_t KH, int64_t KWC)
 {
-    lw_wgrad_split s = {0};
     int64_t weights = O * KH * KWC;
     double flops = 2.0 * (double)images * (double)pixels * (double)weights;
     int64_t wanted = (int64_t)(flops / lw_gemm_task_flops(flops)) + 1;
-    s.floats = LW_ROUND_UP(weights + O, 16);
-    int64_t groups = LW_MIN(images * pixels / GROUP_PIXELS, LW_MIN(images, GROUPS_MAX));
-    groups = LW_MIN(groups, LW_MIN(wanted, PARTIAL_FLOATS_MAX / s.floats));
-    s.images = LW_CEIL_DIV(images, LW_MAX(groups, 1));
-    s.groups = LW_MAX(LW_CEIL_DIV(images, s.images), 1);
-
+    lw_wgrad_split s = lw_wgrad_groups(images, LW_MIN(images * pixels / GROUP_PIXELS, wanted),
+                                       weights, O);
     int64_t out = LW_CEIL_DIV(wanted, s.groups);
     int64_t o_most = LW_CEIL_DIV(O, O_STEP);
     s.ky_tasks = (int32_t)(out >= KH && out > 1 ? KH : 1);
@@ -30,10 +39,6 @@ lw_wgrad_split lw_wgrad_split_of(int64_t images, int64_t pixels, int64_t O, int6
     s.o_step = (int32_t)LW_ROUND_UP(LW_CEIL_DIV(O, LW_MAX(o_tasks, 1)), O_STEP);
     s.o_tasks = (int32_t)LW_CEIL_DIV(O, s.o_step);
     s.out_tasks = (int64_t)s.ky_tasks * s.o_tasks;
-    if (s.groups > 1) {
-        s.combine_step = LW_MAX(LW_ROUND_UP(COMBINE_FLOATS / s.groups, 16), 1024);
-        s.combine_tasks = LW_CEIL_DIV(weights + O, s.combine_step);
-    }
     return s;
 }
 
