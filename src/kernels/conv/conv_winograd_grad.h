@@ -7,8 +7,8 @@
  *
  * 36 instead of 144 multiplications per tile and pair of channels. Summed are products of points, 36 matrices
  * [O][C] in place of 9, which become taps once, at the end: so tiles are the more worth it the more of them there are.
- * A task's matrices, inputs and gradients of a chunk of tiles are 0.9 MB. Its transforms are done again for every other
- * range of filters, or of channels: 8 % of the products each where both have 64.
+ * A task's matrices, inputs and gradients of a chunk of tiles are 1.2 MB. Its transforms are done again for every other
+ * range of filters, or of channels, and are a third of the time where both have 64 (docs/performance-zen4.md, "Winograd").
  */
 #ifndef LW_KERNELS_CONV_WINOGRAD_GRAD_H
 #define LW_KERNELS_CONV_WINOGRAD_GRAD_H
@@ -16,16 +16,17 @@
 #include "kernels/conv/conv_winograd.h"
 #include "kernels/gemm/gemm_shape.h"
 
-enum { LW_WINO_GRAD_TILE = 4, LW_WINO_GRAD_CHUNK = 16 /* tiles */ };
+enum { LW_WINO_GRAD_TILE = 4, LW_WINO_GRAD_CHUNK = 32 /* tiles */ };
 
 /*
  * Task = (group * channel ranges + channel range) * o_tasks + filter range.
  *   U [points][chunk][ldu], V [points][chunk][ldv], M [points][o_step][ldv]   in scratch
+ *
  * with a few words between points, so that they do not share cache sets.
  */
 typedef struct lw_wino_grad {
     lw_wgrad_split
-        split;        /* groups of images and ranges of filters; out_tasks counts ranges of both */
+        split;        /* groups of images, ranges of filters; out_tasks: of both kinds of range */
     ptrdiff_t c_step; /* channels of a range */
     ptrdiff_t tiles_x;
     int64_t per_image;                          /* tiles */
