@@ -245,15 +245,55 @@ void lw_emu_copy_wait(void)
     n_copies[lw_emu_tid] = 0;
 }
 
-static float half_of(uint32_t two, int k)
+float lw_emu_bf16_to_float(uint16_t bits)
 {
-    uint32_t bits = k % 2 ? two & 0xffff0000u : two << 16;
-    float f;
+    return lw_bf16_to_float(bits);
+}
+
+float lw_emu_f16_to_float(uint16_t bits)
+{
+    uint32_t sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
+    if (rest < 0x400u) { /* below 2^-14 */
+        float size = (float)rest * 0x1p-24f;
+        return sign ? -size : size;
+    }
+    return lw_bits_to_float(
+        sign | (rest < 0x7c00u ? (rest << 13) + 0x38000000u : rest << 13 | 0x7f800000u));
+}
+
+/* To the nearest, even of two. */
+uint16_t lw_emu_f16_bits(float x)
+{
+    uint32_t u = lw_float_to_bits(x), sign = u >> 16 & 0x8000u;
+    u &= 0x7fffffffu;
+    if (u > 0x7f800000u)
+        return (uint16_t)(sign | 0x7e00u);
+    if (u >= 0x47800000u)
+        return (uint16_t)(sign | 0x7c00u);
+    if (u < 0x38800000u)
+        return (uint16_t)(sign | (uint32_t)rintf(fabsf(x) * 0x1p24f));
+    return (uint16_t)(sign | (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13);
+}
+
+static double half_of(uint32_t two, int k, float (*number)(uint16_t bits))
+{
+    return (double)number((uint16_t)(k % 2 ? two >> 16 : two));
+}
+
+/* Tensor cores cut sums off where the FPU rounds them (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor
+ * cores, 2021). */
+static float cut(double x)
+{
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    bits -= fabs((double)f) > fabs(x) && !isinf(x);
     memcpy(&f, &bits, sizeof f);
     return f;
 }
 
-void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2])
+void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
+                float (*number)(uint16_t bits))
 {
     static uint32_t l[THREADS][4], r[THREADS][2];
     int first = lw_emu_tid / WARP * WARP, lane = lw_emu_tid % WARP;
@@ -262,9 +302,11 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2])
     lw_emu_sync_warp();
     for (int i = 0; i < 4; i++) {
         int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+        double all = (double)sum[i];
         for (int k = 0; k < 16; k++)
-            sum[i] += half_of(l[first + row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2], k) *
-                      half_of(r[first + column * 4 + k % 8 / 2][k / 8], k);
+            all += half_of(l[first + row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2], k, number) *
+                   half_of(r[first + column * 4 + k % 8 / 2][k / 8], k, number);
+        sum[i] = cut(all);
     }
     lw_emu_sync_warp();
 }

@@ -5,6 +5,7 @@
  * by themselves where rows allow it, from the right likewise where weights were packed, else through registers, where they
  * become bf16.
  */
+#include "backend/cuda/kernels/cuda_fragment.h"
 #include "backend/cuda/kernels/cuda_gather.h"
 
 /* Halves between rows in shared memory: 20 words, so that the 8 rows and 4 words that a warp reads at once are in 32 banks. */
@@ -53,17 +54,16 @@ LW_ON_DEVICE void mma_put(uint16_t *place, bool across, const mma_eight *e)
 /* One place's products: 16 rows of this warp against its 32 columns. */
 LW_ON_DEVICE void mma_multiply(const uint16_t *left, const uint16_t *right, float sum[4][4])
 {
-    int warp = LW_TID / 32, lane = LW_TID % 32, group = lane / 4, pair = lane % 4 * 2;
-    const uint16_t *l = left + (warp / 2 * 16 + group) * PITCH + pair;
-    const uint16_t *r = right + (warp % 2 * 32 + group) * PITCH + pair;
+    int warp = LW_TID / 32, lane = lw_fragment_lane(PITCH);
+    const uint16_t *l = left + warp / 2 * 16 * PITCH + lane;
+    const uint16_t *r = right + warp % 2 * 32 * PITCH + lane;
     LW_UNROLL
     for (int k = 0; k < LW_CUDA_MMA_DEPTH; k += 16) {
-        uint32_t a[4] = {lw_two_halves(l + k), lw_two_halves(l + 8 * PITCH + k),
-                         lw_two_halves(l + k + 8), lw_two_halves(l + 8 * PITCH + k + 8)};
+        uint32_t a[4], b[2];
+        lw_left_fragment(a, l + k, PITCH);
         LW_UNROLL
         for (int j = 0; j < 4; j++) {
-            uint32_t b[2] = {lw_two_halves(r + j * 8 * PITCH + k),
-                             lw_two_halves(r + j * 8 * PITCH + k + 8)};
+            lw_right_fragment(b, r + j * 8 * PITCH + k);
             lw_mma_bf16(sum[j], a, b);
         }
     }

@@ -17,6 +17,10 @@
 #define LW_KERNEL(name, args, threads)                    \
     extern "C" __global__ void __launch_bounds__(threads) \
         lw_kernel_##name(const __grid_constant__ args a)
+/* so many blocks at once on a multiprocessor, which bounds registers */
+#define LW_KERNEL_SHARING(name, args, threads, blocks)            \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) \
+        lw_kernel_##name(const __grid_constant__ args a)
 #define LW_ON_DEVICE static __device__ __forceinline__
 #define LW_SHARED __shared__
 #define LW_UNROLL _Pragma("unroll")
@@ -55,6 +59,27 @@ LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32
                  : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]),
                    "r"(right[1]));
 }
+/* The same of f16. */
+LW_ON_DEVICE void lw_mma_f16(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]),
+                   "r"(right[1]));
+}
+LW_ON_DEVICE uint16_t lw_f16_bits(float x)
+{
+    uint16_t bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+}
+LW_ON_DEVICE float lw_f16_to_float(uint16_t bits)
+{
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+}
 #else
 #include <string.h>
 extern int lw_emu_tid, lw_emu_threads;
@@ -62,10 +87,15 @@ extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
 void lw_emu_copy(void *to, const void *from, bool there); /* lands no earlier than it must */
 void lw_emu_copy_wait(void);
-void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2]);
+void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
+                float (*number)(uint16_t bits));
+uint16_t lw_emu_f16_bits(float x);
+float lw_emu_f16_to_float(uint16_t bits);
+float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_KERNEL(name, args, threads)   \
     void lw_kernel_##name(const args a); \
     void lw_kernel_##name(const args a)
+#define LW_KERNEL_SHARING(name, args, threads, blocks) LW_KERNEL(name, args, threads)
 #define LW_ON_DEVICE static inline
 #define LW_SHARED static
 #define LW_UNROLL
@@ -84,7 +114,19 @@ LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 }
 LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32_t right[2])
 {
-    lw_emu_mma(sum, left, right);
+    lw_emu_mma(sum, left, right, lw_emu_bf16_to_float);
+}
+LW_ON_DEVICE void lw_mma_f16(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    lw_emu_mma(sum, left, right, lw_emu_f16_to_float);
+}
+LW_ON_DEVICE uint16_t lw_f16_bits(float x)
+{
+    return lw_emu_f16_bits(x);
+}
+LW_ON_DEVICE float lw_f16_to_float(uint16_t bits)
+{
+    return lw_emu_f16_to_float(bits);
 }
 LW_ON_DEVICE float lw_bits_to_float(uint32_t u)
 {
