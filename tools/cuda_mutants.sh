@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cuda_mutants.sh [BUILD] [barriers|packed]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of them
-# after the other, and breaks in one way after the other how weights of products of bf16 are packed, in kernels and on the
-# host; runs the op cases and the device's test on the emulating driver: every mutant must die. Exit 1: one lived, or what
-# there is fails as it is. BUILD was made with Ninja and has test_ops and test_device.
+# cuda_mutants.sh [BUILD] [barriers|packed|drift]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of
+# them after the other, and breaks in one way after the other how weights of products of bf16 are packed, in kernels and on the
+# host, and how the drift field is computed; runs the op cases and the tests of the device and of its drift field on the
+# emulating driver: every mutant must die. Exit 1: one lived, or what there is fails as it is. BUILD was made with Ninja and
+# has test_ops, test_device and test_drift_device.
 set -u
 build=$(cd -- "${1:-build}" && pwd) || exit 4
 only=${2:-}
@@ -31,6 +32,10 @@ make_gpu() {
     cc -std=gnu17 -O1 -fPIC -shared -I"$dir/src" -I"$root/src" "$root/tests/cuda/emulated_driver.c" "$dir"/*.o -lm -lpthread \
         -o "$dir/gpu/libcuda.so.1" || broken libcuda.so.1
 }
+# remake FILE: what this file is part of
+remake() {
+    case $1 in *.h) make_gpu "$dir/$kernels"/*.cu ;; *) make_gpu "$dir/$1" ;; esac
+}
 # make_tests FILE: the tests with FILE of $dir/host in place of their own, by the commands that made them.
 make_tests() {
     (
@@ -43,7 +48,8 @@ make_tests() {
     ) || broken "$1"
 }
 passes() {
-    LD_LIBRARY_PATH=$dir/gpu timeout 60 "$tests/test_device" cuda >/dev/null 2>&1 &&
+    LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_DRIFT_FIRST=1 timeout 300 "$build/test_drift_device" >/dev/null 2>&1 &&
+        LD_LIBRARY_PATH=$dir/gpu timeout 60 "$tests/test_device" cuda >/dev/null 2>&1 &&
         LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda timeout 300 "$tests/test_ops" >/dev/null 2>&1
 }
 judge() { # judge WHAT
@@ -67,9 +73,10 @@ mutate() {
 in_kernel() { # in_kernel NAME FROM INSTEAD [K]
     f=$kernels/$1
     mutate "$f" "$dir/$f" "$2" "$3" "${4:-1}"
-    make_gpu "$dir/$f"
+    remake "$f"
     judge "$1: $2 -> $3"
     cp "$f" "$dir/$f"
+    case $f in *.h) remake "$f" ;; esac
 }
 on_host() { # on_host FILE FROM INSTEAD [K]
     mutate "$1" "$dir/host/mutant.c" "$2" "$3" "${4:-1}"
@@ -85,11 +92,11 @@ barriers() {
         for line in $(grep -n '^ *LW_\(SYNC\|SYNC_WARP\|COPY_WAIT\)();$' "$f" | cut -d: -f1); do
             sed "${line}d" "$f" >"$dir/$f"
             cmp -s "$f" "$dir/$f" && broken "$f"
-            case $f in *.h) make_gpu "$dir/$kernels"/*.cu ;; *) make_gpu "$dir/$f" ;; esac
+            remake "$f"
             judge "$f:$line"
         done
         cp "$f" "$dir/$f"
-        case $f in *.h) ;; *) make_gpu "$dir/$f" ;; esac
+        remake "$f"
     done
 }
 
@@ -136,16 +143,49 @@ packed_host() {
     on_host src/plan/plan_derived.c 'any |= d->version[i] != v;' ''
 }
 
+drift() {
+    # one of the three products; places of the halves; which rows and columns there are
+    in_kernel cuda_drift_mma.cu 'drift_mma(part[n], left_low, right[n], halves);' ';'
+    in_kernel cuda_drift_mma.cu 'drift_mma(part[n], left, right_low[n], halves);' ';'
+    in_kernel cuda_drift_mma.cu 'drift_mma(part[n], left, right[n], halves);' ';'
+    in_kernel cuda_drift_mma.cu 'left.high + left.plane' 'left.high'
+    in_kernel cuda_drift_mma.cu 'right.high + right.plane' 'right.high'
+    in_kernel cuda_drift_mma.cu '< left.rows && LW_TID' '<= 0 && LW_TID'
+    in_kernel cuda_drift_mma.cu '* 32 < right.rows' '* 32 < 64'
+    # pairs too close for products, a sample and itself, places without a target, the far, the turn to positives
+    in_kernel cuda_drift_mma.cu '0.015625f * both' '0.0f * both'
+    in_kernel cuda_drift_mma.cu 'i == place ?' 'false ?'
+    in_kernel cuda_drift_mma.cu '? d : INFINITY' '? d : 1.0f'
+    in_kernel cuda_drift_mma.cu '!(d <= 1e34f) ? NAN :' ''
+    in_kernel cuda_drift_mma.cu 'k0 == turn' 'k0 == turn + STEP'
+    in_kernel cuda_drift_mma.cu 'a.k_first + k' 'k'
+    # centre, low halves, units; masks, runs, parts
+    in_kernel cuda_drift.cu 'from[c] - middle' 'from[c]'
+    in_kernel cuda_drift.h 'x - lw_f16_to_float((uint16_t)half[0])' '0.0f'
+    in_kernel cuda_drift.h '(267 - exponent)' '(266 - exponent)'
+    in_kernel cuda_drift_sums.cu 'a->unit[at + e] * by' by
+    in_kernel cuda_drift_sums.cu 'm * fmaxf(1.0f, a->w_u[b / a->t])' m
+    in_kernel cuda_drift_sums.cu '? r->mask' '? 0.0f'
+    in_kernel cuda_drift_sums.cu '(double)exp2f((least - r->least) * scale)' 1.0
+    in_kernel cuda_drift_sums.cu 'isfinite(ratio) ? ratio : 0.0f' ratio
+    in_kernel cuda_drift_sums.cu 'i + e < end ?' 'i + e < a->n ?'
+    in_kernel cuda_drift_sums.cu '% 32 * 2; place' '% 32; place'
+    in_kernel cuda_drift_sums.cu '(place >= a->pos_at)]' '(place > a->pos_at)]'
+    in_kernel cuda_drift.cu 'q >= p && q < a.k' 'q > p && q < a.k'
+    for name in drift drift_sums drift_mma; do make_gpu "$dir/$kernels/cuda_$name.cu"; done
+}
+
 cp "$kernels"/* "$dir/$kernels"
 make_gpu "$dir/$kernels"/*.cu
 if ! passes; then
     echo 'the kernels as they are do not pass'
     exit 1
 fi
-if [ "$only" != packed ]; then barriers; fi
-if [ "$only" != barriers ]; then
+if [ -z "$only" ] || [ "$only" = barriers ]; then barriers; fi
+if [ -z "$only" ] || [ "$only" = packed ]; then
     packed_kernels
     packed_host
 fi
+if [ -z "$only" ] || [ "$only" = drift ]; then drift; fi
 echo "$((all - lived)) of $all mutants died"
 [ "$lived" -eq 0 ]

@@ -2,7 +2,7 @@
 # The emulating driver, a libcuda.so.1 in a folder of its own, with the GPU's kernels compiled as C.
 set(dir ${CMAKE_BINARY_DIR}/emulated_gpu)
 add_library(emulated_gpu SHARED ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_driver.c)
-foreach(family product mma norm ew move rows pixels random drift)
+foreach(family product mma norm ew move rows pixels random drift drift_sums drift_mma)
   set(copy ${CMAKE_BINARY_DIR}/generated/emulated_${family}.c)
   file(GENERATE OUTPUT ${copy} CONTENT "#include \"backend/cuda/kernels/cuda_${family}.cu\"\n")
   target_sources(emulated_gpu PRIVATE ${copy})
@@ -15,6 +15,9 @@ set_target_properties(emulated_gpu PROPERTIES OUTPUT_NAME cuda SUFFIX ".so.1" LI
 add_test(NAME test_cuda_ops COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(test_cuda_ops PROPERTIES LABELS cuda TIMEOUT 900
   ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_OPS_LEAST=96")
+add_test(NAME test_cuda_drift COMMAND test_drift_device WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(test_cuda_drift PROPERTIES LABELS cuda TIMEOUT 900
+  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda")
 add_test(NAME test_cuda_networks COMMAND test_golden_networks WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 add_test(NAME test_cuda_rehearsal COMMAND test_golden_rehearsal WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(test_cuda_networks test_cuda_rehearsal PROPERTIES LABELS cuda TIMEOUT 900

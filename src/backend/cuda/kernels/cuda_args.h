@@ -252,18 +252,49 @@ typedef struct lw_cuda_reverse {
 
 /* ---- drift ------------------------------------------------------------------------------------- */
 
-enum { LW_CUDA_TAUS = 8 };
-/* One key: groups are (g, t) pairs, targets gen | uncond | pos. The workspace holds d [GT][N][M],
- * rows [K][GT][N], columns [K][GT][M], V [K][GT][N][C], parts [GT N] doubles per sum, stats. */
+enum { LW_CUDA_TAUS = 8, LW_CUDA_DRIFT_TILE = 128, LW_CUDA_DRIFT_DEPTH = 16 };
+enum { LW_CUDA_DRIFT_ROWS = 8, LW_CUDA_DRIFT_COLUMNS = 64 }; /* of a block of sums */
+
+/* What S makes of a variant (lw_drift_rule): logits are distances times -by, to base 2. */
+typedef struct lw_cuda_drift_rule {
+    double scale, v_unit;
+    float by[LW_CUDA_TAUS];
+    float mask, floor, inside, hole;
+} lw_cuda_drift_rule;
+
+/* One key: groups are (g, t) pairs. Targets have places: gen | uncond, zeros up to pos_at, positives, zeros up to width;
+ * pos_at, width and depth (channels and zeros) are multiples of LW_CUDA_DRIFT_DEPTH. The workspace, where two planes are
+ * the high and the low halves of numbers as f16: */
 typedef struct lw_cuda_drift {
     const float *x, *pos, *unc, *w_u;
     float *f, *dx, *loss, *report;
-    float *d, *row, *column, *v;
-    double *part, *total;
+    uint16_t *points;    /* two planes [GT][width][depth]: targets, centred, over `unit` */
+    uint16_t *turned;    /* two planes [GT][C][width]: the same, places side by side */
+    uint16_t *affinity;  /* two planes [k_count][GT N][width]: times `unit`, see drift_two */
+    float *unit;         /* [GT][width] powers of two */
+    float *norm;         /* [GT][width] squared, of targets, centred */
+    float *d;            /* [GT N][width] */
+    float *row_least;    /* [GT N] least distances, */
+    float *row;          /* [K][GT N] halves of logarithms of sums */
+    float *column_least; /* [GT][width], the same over samples */
+    float *column;       /* [K][GT][width] */
+    float *part_least;   /* [parts][GT][width], the same of some of the samples */
+    double *part_sum;    /* [parts][K][GT][width] */
+    float *side;         /* [k_count][2][GT N] factors of V's sums: behind negatives, behind all */
+    float *v;            /* [K][GT N][C] */
+    double *part;        /* sums of blocks: of distances, of products of V */
+    lw_cuda_drift_rule *rule; /* [scales] */
+    double *lambda;           /* [K] */
     double tau[LW_CUDA_TAUS];
-    int64_t rows; /* g t n */
+    int64_t rows;                                       /* g t n */
+    int64_t points_plane, turned_plane, affinity_plane; /* halves */
     int32_t g, n, np, nu, t, c, k;
-    int32_t rows_only, variant, hole;
+    int32_t pos_at, width, depth;
+    int32_t scales;                  /* 1, or t: a scale of each slot */
+    int32_t parts;                   /* of the samples, in sums over them */
+    int32_t moments;                 /* blocks of drift_moments for a temperature */
+    int32_t k_first, k_count;        /* temperatures whose affinities there is room for */
+    int32_t rows_only, variant, low; /* low: high points are bf16, over 1 */
 } lw_cuda_drift;
 
 #endif

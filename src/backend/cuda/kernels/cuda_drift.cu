@@ -1,311 +1,299 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The drift field of one key; formulas in kernels/drift/drift.h. Distances are kept (N x M of each
- * group), sums of many are double and in a fixed order. One kernel for each of its passes.
+ * The passes of the drift field; formulas in kernels/drift/drift.h. Here are all but those of sums and affinities
+ * (cuda_drift_sums.cu) and the two products (cuda_drift_mma.cu).
+ *
+ *   points       targets less a centre of their group, as high and low halves, along channels and across; norms, units
+ *   distances    of all pairs, kept; sums of w d
+ *   scale        S, and what the variant makes of it
+ *   sums         of exponentials over rows, and over columns in parts of the samples, at all temperatures at once
+ *   merge        the parts of columns, where there are more than one
+ *   affinities   once for each pair and temperature, as high and low halves; the factors of V
+ *   gather       V
+ *   moments      products of V of two temperatures
+ *   finish       m, lambda, loss, the report
+ *   output       F and dX
+ *
+ * These are 9 launches and merge; where there are more than four temperatures, or their affinities take more than 1 GiB,
+ * affinities and gather come again for the next of them. A pair takes 4 bytes and 4 for each temperature at hand. Sums have a
+ * fixed order that depends on shapes alone.
+ *
+ * What one H200 should take, by counting; nothing of it was measured. Tensor cores do 989 TFLOP/s, by mma.sync about 600,
+ * of which these loops are taken to reach 350: two blocks on a multiprocessor then need 700 of 1,230 issue slots, 62 % of
+ * shared memory's time and, at that rate, two thirds of the second cache's. 4,096 samples, 8,192 targets, 768 channels and three
+ * temperatures:
+ *
+ *   points       25 MB read twice, 50 written              0.05 ms
+ *   distances    155 GFLOP (3 products), 134 MB            0.44
+ *   sums         134 MB twice                              0.07
+ *   affinities   134 MB read, 403 written, 0.1 G powers    0.14
+ *   gather       464 GFLOP, 403 MB                         1.33
+ *   moments      75 MB                                     0.02
+ *   output       63 MB                                     0.02
+ *   the others   scale, merge, finish; ten launches        0.03
+ *   all                                                    2.1
+ *
+ * 16 slots of 64 samples, 224 targets and 192 channels: 32 and 96 blocks of products, 12 and 14 of the depth one after the
+ * other at 0.5 us each, 4 us for each other pass and 1 us between two: 0.05 ms.
  */
-#include "backend/cuda/kernels/cuda_port.h"
+#include "backend/cuda/kernels/cuda_drift.h"
 
-/* lw_drift_rule, from S. */
-typedef struct drift_rule {
-    double unit, mask, factor, floor, inside, sigma, v_unit;
-    int lambda;
-} drift_rule;
+enum { TAUS = LW_CUDA_TAUS };
 
-LW_ON_DEVICE drift_rule drift_rule_of(const lw_cuda_drift *a)
+/* ---- targets, centred --------------------------------------------------------------------------- */
+
+enum { SEEN = 64, PLACES = 32, CHANNELS = 64, ACROSS = CHANNELS + 1 };
+
+/* A quarter of what the centre is at a channel: the mean of up to 64 targets, evenly far apart. Any point that all vectors of
+ * the group are near to would do; distances and V do not depend on it. */
+LW_ON_DEVICE float drift_centre(const lw_cuda_drift *a, const drift_group *q, int32_t c)
 {
-    double scale = a->total[0], root = sqrt((double)a->c);
-    drift_rule r;
-    r.unit = fmax(scale, 1e-3);
-    r.mask = 100.0 * r.unit;
-    r.factor = 1.0;
-    r.floor = 1e-3;
-    r.inside = 0.0;
-    r.sigma = r.v_unit = fmax(scale / root, 1e-3);
-    r.lambda = 1;
-    if (a->variant == 1) {
-        r.unit = r.sigma = r.v_unit = 1.0;
-        r.mask = 1e6;
-        r.floor = 0.0;
-        r.lambda = 0;
-    } else if (a->variant == 2) {
-        r.mask = 1e6 * r.unit;
-        r.factor = root;
-        r.floor = 0.0;
-        r.inside = 1e-30;
-        r.v_unit = 1.0;
+    int32_t m = a->n + a->nu + a->np, seen = m < SEEN ? m : SEEN;
+    float sum = 0.0f, share = 1.0f / (float)seen;
+    for (int32_t s = LW_TID / CHANNELS; s < seen; s += 256 / CHANNELS) {
+        int32_t j = (int32_t)((int64_t)s * m / seen);
+        int32_t place = j < a->n + a->nu ? j : a->pos_at + j - a->n - a->nu;
+        sum += c < a->c ? drift_vector(a, q, place)[c] * share : 0.0f;
     }
-    if (a->rows_only)
-        r.floor = r.inside = 0.0;
+    return sum;
+}
+
+/* 64 channels of 32 places to shared memory, less the centre. */
+LW_ON_DEVICE void drift_load(const lw_cuda_drift *a, const drift_group *q, int32_t p0, int32_t c0,
+                             float *tile, float *centre)
+{
+    int32_t c = c0 + LW_TID % CHANNELS;
+    centre[LW_TID] = drift_centre(a, q, c);
+    LW_SYNC();
+    float middle = centre[LW_TID % 64] + centre[64 + LW_TID % 64] + centre[128 + LW_TID % 64] +
+                   centre[192 + LW_TID % 64];
+    for (int p = LW_TID / CHANNELS; p < PLACES; p += 256 / CHANNELS) {
+        const float *from = c < a->c ? drift_vector(a, q, p0 + p) : NULL;
+        tile[p * ACROSS + LW_TID % CHANNELS] = from ? from[c] - middle : 0.0f;
+    }
+    LW_SYNC();
+}
+
+/* Two neighbours of a plane, and of the one of low halves. */
+LW_ON_DEVICE void drift_put(uint16_t *to, int64_t plane, const uint32_t one[2],
+                            const uint32_t two[2])
+{
+    *(uint32_t *)to = one[0] | two[0] << 16;
+    *(uint32_t *)(to + plane) = one[1] | two[1] << 16;
+}
+
+/* Points, and targets turned. by: of each place, 1 over its unit */
+LW_ON_DEVICE void drift_store(const lw_cuda_drift *a, int32_t b, int32_t p0, int32_t c0,
+                              const float *tile, const float *by)
+{
+    uint32_t one[2], two[2];
+    for (int e = LW_TID; e < PLACES * CHANNELS / 2; e += 256) {
+        int p = e / (CHANNELS / 2), c = e % (CHANNELS / 2) * 2;
+        float x = tile[p * ACROSS + c], y = tile[p * ACROSS + c + 1];
+        drift_split(x * by[p], one);
+        drift_split(y * by[p], two);
+        if (a->low) {
+            one[0] = lw_bf16_bits(x);
+            two[0] = lw_bf16_bits(y);
+        }
+        if (p0 + p < a->width && c0 + c < a->depth)
+            drift_put(a->points + ((int64_t)b * a->width + p0 + p) * a->depth + c0 + c,
+                      a->points_plane, one, two);
+        c = e / (PLACES / 2);
+        p = e % (PLACES / 2) * 2;
+        drift_split(tile[p * ACROSS + c] * by[p], one);
+        drift_split(tile[(p + 1) * ACROSS + c] * by[p + 1], two);
+        if (p0 + p < a->width && c0 + c < a->c)
+            drift_put(a->turned + ((int64_t)b * a->c + c0 + c) * a->width + p0 + p, a->turned_plane,
+                      one, two);
+    }
+}
+
+/* Squared norm and unit of a place, of whose channels eight threads have seen a share each. */
+LW_ON_DEVICE void drift_norm(const lw_cuda_drift *a, int32_t b, int32_t p0, const double *norms,
+                             const float *mosts, float *by)
+{
+    double norm = 0.0;
+    float most = 0.0f, unit;
+    for (int e = 0; e < 8; e++) {
+        norm += norms[LW_TID * 8 + e];
+        most = fmaxf(most, mosts[LW_TID * 8 + e]);
+    }
+    unit = drift_unit(most, &by[LW_TID]);
+    if (p0 + LW_TID < a->width) {
+        a->norm[(int64_t)b * a->width + p0 + LW_TID] = (float)norm;
+        a->unit[(int64_t)b * a->width + p0 + LW_TID] = unit;
+    }
+}
+
+/* A block for 32 places (x) of a group (y), 64 channels at a time: for norms, then for points. */
+LW_KERNEL(drift_points, lw_cuda_drift, 256)
+{
+    LW_SHARED float tile[PLACES * ACROSS], centre[256], mosts[256], by[PLACES];
+    LW_SHARED double norms[256];
+    int32_t b = (int32_t)LW_BY, p0 = (int32_t)LW_BX * PLACES;
+    drift_group q = drift_group_of(&a, b);
+    double norm = 0.0;
+    float most = 0.0f;
+    LW_ROLLED
+    for (int32_t c0 = 0; c0 < a.depth; c0 += CHANNELS) {
+        drift_load(&a, &q, p0, c0, tile, centre);
+        for (int e = LW_TID % 8; e < CHANNELS; e += 8) {
+            float x = tile[LW_TID / 8 * ACROSS + e];
+            if (a.low)
+                x = lw_bf16_to_float(lw_bf16_bits(x));
+            norm += (double)x * (double)x;
+            most = fmaxf(most, fabsf(x));
+        }
+    }
+    norms[LW_TID] = norm;
+    mosts[LW_TID] = most;
+    LW_SYNC();
+    if (LW_TID < PLACES)
+        drift_norm(&a, b, p0, norms, mosts, by);
+    LW_SYNC();
+    LW_ROLLED
+    for (int32_t c0 = 0; c0 < a.depth; c0 += CHANNELS) {
+        if (a.depth > CHANNELS) /* else it is still there */
+            drift_load(&a, &q, p0, c0, tile, centre);
+        drift_store(&a, b, p0, c0, tile, by);
+    }
+}
+
+/* ---- S --------------------------------------------------------------------------------------- */
+
+LW_ON_DEVICE double drift_sigma(const lw_cuda_drift *a, double scale)
+{
+    return a->variant == 1 ? 1.0 : fmax(scale / sqrt((double)a->c), 1e-3);
+}
+
+/* lw_drift_rule_of. Logits are multiplied by log2 e, so that exponentials are powers of two. */
+LW_ON_DEVICE void drift_write_rule(const lw_cuda_drift *a, double scale, lw_cuda_drift_rule *r)
+{
+    double unit = a->variant == 1 ? 1.0 : fmax(scale, 1e-3), factor = 1.0;
+    double mask = 100.0 * unit;
+    r->scale = scale;
+    r->v_unit = drift_sigma(a, scale);
+    r->floor = a->rows_only || a->variant ? 0.0f : 1e-3f;
+    r->inside = a->rows_only || a->variant != 2 ? 0.0f : 1e-30f;
+    if (a->variant)
+        mask = 1e6 * unit;
+    if (a->variant == 2) {
+        factor = sqrt((double)a->c);
+        r->v_unit = 1.0;
+    }
     if (isnan(scale)) /* then all results are */
-        r.v_unit = scale;
-    return r;
+        r->v_unit = scale;
+    r->mask = (float)mask;
+    for (int k = 0; k < a->k; k++)
+        r->by[k] = (float)fmin(1.4426950408889634 / (unit * a->tau[k] * factor), 1e38);
 }
 
-LW_ON_DEVICE int32_t drift_targets(const lw_cuda_drift *a)
-{
-    return a->n + a->nu + a->np;
-}
-
-/* Target j of group b: gen | uncond | pos. */
-LW_ON_DEVICE const float *drift_target(const lw_cuda_drift *a, int64_t b, int32_t j)
-{
-    int64_t g = b / a->t, t = b % a->t, row = (int64_t)a->t * a->c;
-    if (j < a->n)
-        return a->x + (g * a->n + j) * row + t * a->c;
-    j -= a->n;
-    if (j < a->nu)
-        return a->unc + (g * a->nu + j) * row + t * a->c;
-    return a->pos + (g * a->np + j - a->nu) * row + t * a->c;
-}
-
-LW_ON_DEVICE double drift_weight(const lw_cuda_drift *a, int64_t b, int32_t j)
-{
-    return j >= a->n && j < a->n + a->nu ? (double)a->w_u[b / a->t] : 1.0;
-}
-
-LW_ON_DEVICE double drift_logit(const lw_cuda_drift *a, const drift_rule *r, int64_t b, int32_t i,
-                                int32_t j, int k)
-{
-    double d = (double)a->d[(b * a->n + i) * drift_targets(a) + j] + (i == j ? r->mask : 0.0);
-    return -d / (r->unit * a->tau[k] * r->factor);
-}
-
-/* Distances, not a number where vectors are not or lie out of the reach of kernels/drift/drift.h: a
- * block for 32 samples x 32 targets of a group, 16 channels at a time. x counts tiles, y groups. */
-LW_KERNEL(drift_distances, lw_cuda_drift, 256)
-{
-    LW_SHARED float left[16][33], right[16][33];
-    int32_t m = drift_targets(&a), across = (m + 31) / 32;
-    int64_t b = LW_BY;
-    int32_t i0 = (int32_t)(LW_BX / across) * 32, j0 = (int32_t)(LW_BX % across) * 32;
-    int ty = LW_TID / 16, tx = LW_TID % 16;
-    float sum[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
-    for (int32_t c0 = 0; c0 < a.c; c0 += 16) {
-        for (int e = LW_TID; e < 512; e += 256) {
-            int32_t c = c0 + e % 16, i = i0 + e / 16, j = j0 + e / 16;
-            left[e % 16][e / 16] = c < a.c && i < a.n ? drift_target(&a, b, i)[c] : 0.0f;
-            right[e % 16][e / 16] = c < a.c && j < m ? drift_target(&a, b, j)[c] : 0.0f;
-        }
-        LW_SYNC();
-        for (int c = 0; c < 16; c++)
-            LW_UNROLL
-            for (int p = 0; p < 2; p++)
-                LW_UNROLL
-                for (int q = 0; q < 2; q++) {
-                    float d = left[c][ty + 16 * p] - right[c][tx + 16 * q];
-                    sum[p][q] = fmaf(d, d, sum[p][q]);
-                }
-        LW_SYNC();
-    }
-    LW_UNROLL
-    for (int p = 0; p < 2; p++)
-        LW_UNROLL
-        for (int q = 0; q < 2; q++) {
-            int32_t i = i0 + ty + 16 * p, j = j0 + tx + 16 * q;
-            float far = sum[p][q] > 1e34f ? NAN : sum[p][q];
-            if (i < a.n && j < m)
-                a.d[(b * a.n + i) * m + j] = sqrtf(far < 1e-8f ? 1e-8f : far);
-        }
-}
-
-/* Weighted distances of a row, a block each. */
-LW_KERNEL(drift_scale_rows, lw_cuda_drift, 128)
-{
-    LW_SHARED double room[128];
-    int32_t m = drift_targets(&a);
-    double sum = 0.0;
-    for (int32_t j = LW_TID; j < m; j += 128)
-        sum += (double)a.d[LW_BX * m + j] * drift_weight(&a, LW_BX / a.n, j);
-    sum = lw_block_sum(room, sum);
-    if (LW_TID == 0)
-        a.part[LW_BX] = sum;
-}
-
-/* S, in one block. */
+/* S of all slots, or of slot x. */
 LW_KERNEL(drift_scale, lw_cuda_drift, 256)
 {
     LW_SHARED double room[256];
+    int32_t groups = a.g * a.t / a.scales, slots = a.t / a.scales;
+    int64_t tiles = (int64_t)((a.n + LW_CUDA_DRIFT_TILE - 1) / LW_CUDA_DRIFT_TILE) *
+                    ((a.width + LW_CUDA_DRIFT_TILE - 1) / LW_CUDA_DRIFT_TILE);
     double sum = 0.0, wu = 0.0;
-    for (int64_t i = LW_TID; i < a.rows; i += 256)
-        sum += a.part[i];
+    for (int64_t e = LW_TID; e < groups * tiles; e += 256)
+        sum += a.part[(e / tiles * a.scales + LW_BX) * tiles + e % tiles];
     for (int32_t g = LW_TID; a.nu && g < a.g; g += 256)
         wu += (double)a.w_u[g];
     sum = lw_block_sum(room, sum);
     wu = lw_block_sum(room, wu);
     if (LW_TID == 0)
-        a.total[0] = sum / ((double)a.n * (double)a.t *
-                            ((double)a.g * (double)(a.n + a.np) + (double)a.nu * wu));
+        drift_write_rule(&a,
+                         sum / ((double)a.n * (double)slots *
+                                ((double)a.g * (double)(a.n + a.np) + (double)a.nu * wu)),
+                         a.rule + LW_BX);
 }
 
-/* Log-sum-exps over a row (x) at a temperature (y). */
-LW_KERNEL(drift_rows, lw_cuda_drift, 128)
-{
-    LW_SHARED double room[128];
-    drift_rule r = drift_rule_of(&a);
-    int32_t m = drift_targets(&a), i = (int32_t)(LW_BX % a.n);
-    int64_t b = LW_BX / a.n;
-    int k = (int)LW_BY;
-    double top = -INFINITY, sum = 0.0;
-    for (int32_t j = LW_TID; j < m; j += 128)
-        top = fmax(top, drift_logit(&a, &r, b, i, j, k));
-    top = lw_block_max(room, top);
-    for (int32_t j = LW_TID; j < m; j += 128)
-        sum += exp(drift_logit(&a, &r, b, i, j, k) - top);
-    sum = lw_block_sum(room, sum);
-    if (LW_TID == 0)
-        a.row[k * a.rows + LW_BX] = (float)(top + log(sum));
-}
+/* ---- F --------------------------------------------------------------------------------------- */
 
-/* The same over the samples, a thread for each target: neighbours read neighbours. */
-LW_KERNEL(drift_columns, lw_cuda_drift, 128)
+/* Sums of V_p V_q, q >= p, of a temperature p (y): a share of all numbers for each block. */
+LW_KERNEL(drift_moments, lw_cuda_drift, 256)
 {
-    drift_rule r = drift_rule_of(&a);
-    int32_t m = drift_targets(&a);
-    int64_t all = (int64_t)a.g * a.t * m;
-    int k = (int)LW_BY;
+    LW_SHARED double room[256];
+    int64_t all = a.rows * a.c;
+    int p = (int)LW_BY;
+    double sum[TAUS] = {0.0};
     LW_EACH(e, all)
     {
-        double top = -INFINITY, sum = 0.0;
-        for (int32_t i = 0; i < a.n; i++)
-            top = fmax(top, drift_logit(&a, &r, e / m, i, (int32_t)(e % m), k));
-        for (int32_t i = 0; i < a.n; i++)
-            sum += exp(drift_logit(&a, &r, e / m, i, (int32_t)(e % m), k) - top);
-        a.column[k * all + e] = (float)(top + log(sum));
-    }
-}
-
-LW_ON_DEVICE float drift_affinity(const lw_cuda_drift *a, const drift_rule *r, int64_t b, int32_t i,
-                                  int32_t j, int k)
-{
-    int32_t m = drift_targets(a);
-    double l = drift_logit(a, r, b, i, j, k), lr = (double)a->row[k * a->rows + b * a->n + i];
-    double lc = (double)a->column[((int64_t)k * a->g * a->t + b) * m + j];
-    double p = a->rows_only ? exp(l - lr) : sqrt(exp(2.0 * l - lr - lc) + r->inside);
-    return (float)(fmax(p, r->floor) * drift_weight(a, b, j));
-}
-
-/*
- * V: a block for 16 samples x 64 channels of a group at one temperature; 32 targets at a time, as
- * differences to the sample's own vector (the coefficients' sum is 0). x counts tiles, y groups and
- * temperatures.
- */
-LW_KERNEL(drift_gather, lw_cuda_drift, 256)
-{
-    LW_SHARED float weight[16][33], near[32][65];
-    drift_rule r = drift_rule_of(&a);
-    int32_t m = drift_targets(&a), across = (a.c + 63) / 64, groups = a.g * a.t;
-    int64_t b = LW_BY % groups;
-    int k = (int)(LW_BY / groups), row = LW_TID / 16, lane = LW_TID % 16;
-    int32_t i0 = (int32_t)(LW_BX / across) * 16, c0 = (int32_t)(LW_BX % across) * 64, i = i0 + row;
-    float own[4], sum[2][4] = {{0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}};
-    double all[2] = {0.0, 0.0};
-    LW_UNROLL
-    for (int q = 0; q < 4; q++) {
-        int32_t c = c0 + lane + 16 * q;
-        own[q] = i < a.n && c < a.c ? drift_target(&a, b, i)[c] : 0.0f;
-    }
-    for (int32_t j0 = 0; j0 < m; j0 += 32) {
-        for (int e = LW_TID; e < 512; e += 256) {
-            int32_t s = i0 + e / 32, j = j0 + e % 32;
-            weight[e / 32][e % 32] = s < a.n && j < m ? drift_affinity(&a, &r, b, s, j, k) : 0.0f;
-        }
-        for (int e = LW_TID; e < 2048; e += 256) {
-            int32_t j = j0 + e / 64, c = c0 + e % 64;
-            near[e / 64][e % 64] = j < m && c < a.c ? drift_target(&a, b, j)[c] : 0.0f;
-        }
-        LW_SYNC();
-        for (int e = 0; e < 32 && j0 + e < m; e++) {
-            float w = weight[row][e];
-            bool pos = j0 + e >= a.n + a.nu;
-            all[0] += pos ? 0.0 : (double)w;
-            all[1] += pos ? (double)w : 0.0;
-            LW_UNROLL
-            for (int q = 0; q < 4; q++) {
-                float d = near[e][lane + 16 * q] - own[q];
-                sum[0][q] = fmaf(pos ? 0.0f : w, d, sum[0][q]);
-                sum[1][q] = fmaf(pos ? w : 0.0f, d, sum[1][q]);
-            }
-        }
-        LW_SYNC();
+        double v = (double)a.v[p * all + e];
+        LW_UNROLL
+        for (int q = 0; q < TAUS; q++)
+            if (q >= p && q < a.k)
+                sum[q] += v * (double)a.v[q * all + e];
     }
     LW_UNROLL
-    for (int q = 0; q < 4; q++) {
-        int32_t c = c0 + lane + 16 * q;
-        if (i < a.n && c < a.c)
-            a.v[((k * a.rows) + b * a.n + i) * a.c + c] =
-                (float)((all[0] * (double)sum[1][q] - all[1] * (double)sum[0][q]) / r.v_unit);
-    }
+    for (int q = 0; q < TAUS; q++)
+        if (q >= p && q < a.k) {
+            double total = lw_block_sum(room, sum[q]);
+            if (LW_TID == 0)
+                a.part[(int64_t)(p * a.k + q) * a.moments + LW_BX] = total;
+        }
 }
 
-/* Sums of V_p V_q of a row (x), a pair of temperatures (y), a block each. */
-LW_KERNEL(drift_moments, lw_cuda_drift, 128)
-{
-    LW_SHARED double room[128];
-    int p = (int)LW_BY / a.k, q = (int)LW_BY % a.k;
-    double sum = 0.0;
-    if (p > q)
-        return;
-    for (int32_t c = LW_TID; c < a.c; c += 128)
-        sum += (double)a.v[(p * a.rows + LW_BX) * a.c + c] *
-               (double)a.v[(q * a.rows + LW_BX) * a.c + c];
-    sum = lw_block_sum(room, sum);
-    if (LW_TID == 0)
-        a.part[LW_BY * a.rows + LW_BX] = sum;
-}
-
-/* The statistics and lambda, in one block. total: S, then lambda. */
+/* The statistics and lambda, in one block. */
 LW_KERNEL(drift_finish, lw_cuda_drift, 256)
 {
     LW_SHARED double room[256];
-    LW_SHARED double moment[LW_CUDA_TAUS * LW_CUDA_TAUS];
-    drift_rule r = drift_rule_of(&a);
-    double count = (double)a.rows * (double)a.c, loss = 0.0;
+    LW_SHARED double moment[TAUS * TAUS];
+    double count = (double)a.rows * (double)a.c, loss = 0.0, scale = 0.0;
     for (int e = 0; e < a.k * a.k; e++) {
         double sum = 0.0;
-        for (int64_t i = LW_TID; e / a.k <= e % a.k && i < a.rows; i += 256)
-            sum += a.part[e * a.rows + i];
+        for (int i = LW_TID; e / a.k <= e % a.k && i < a.moments; i += 256)
+            sum += a.part[(int64_t)e * a.moments + i];
         sum = lw_block_sum(room, sum);
         if (LW_TID == 0)
             moment[e] = sum;
     }
+    for (int t = LW_TID; t < a.scales; t += 256)
+        scale += a.rule[t].scale;
+    scale = lw_block_sum(room, scale) / (double)a.scales;
     if (LW_TID != 0)
         return;
     for (int p = 0; p < a.k; p++) {
         double mean = moment[p * a.k + p] / count;
-        a.total[1 + p] = r.lambda ? sqrt(fmax(mean, 1e-8)) : 1.0;
+        a.lambda[p] = a.variant == 1 ? 1.0 : sqrt(fmax(mean, 1e-8));
         if (a.report) {
-            a.report[3 + p] = (float)a.total[1 + p];
+            a.report[3 + p] = (float)a.lambda[p];
             a.report[3 + a.k + p] = (float)mean;
         }
     }
     for (int p = 0; p < a.k; p++)
         for (int q = p; q < a.k; q++)
             loss += (p == q ? 1.0 : 2.0) * moment[p * a.k + q] /
-                    (count * a.total[1 + p] * a.total[1 + q]);
+                    (count * a.lambda[p] * a.lambda[q]);
     if (a.loss)
         a.loss[0] = (float)loss;
     if (a.report) {
-        a.report[0] = (float)a.total[0];
-        a.report[1] = (float)r.sigma;
+        a.report[0] = (float)scale;
+        a.report[1] = (float)drift_sigma(&a, scale);
         a.report[2] = (float)loss;
     }
 }
 
-LW_KERNEL(drift_output, lw_cuda_drift, 256)
+/* F and dX of a row (x). */
+LW_KERNEL(drift_output, lw_cuda_drift, 128)
 {
-    drift_rule r = drift_rule_of(&a);
-    int64_t all = a.rows * a.c;
-    double down = -2.0 / ((double)all * r.v_unit);
-    LW_EACH(e, all)
-    {
-        int64_t b = e / a.c / a.n, i = e / a.c % a.n, c = e % a.c;
+    int64_t all = a.rows * a.c, b = LW_BX / a.n, g = b / a.t, i = LW_BX % a.n;
+    double down = -2.0 / ((double)all * drift_rule_of(&a, (int32_t)b)->v_unit), by[TAUS];
+    int64_t to = ((g * a.n + i) * a.t + b % a.t) * a.c;
+    LW_UNROLL
+    for (int k = 0; k < TAUS; k++)
+        by[k] = k < a.k ? 1.0 / a.lambda[k] : 0.0;
+    for (int32_t c = LW_TID; c < a.c; c += 128) {
         double f = 0.0;
-        for (int k = 0; k < a.k; k++)
-            f += (double)a.v[k * all + e] / a.total[1 + k];
-        int64_t at = ((b / a.t * a.n + i) * a.t + b % a.t) * a.c + c;
+        LW_UNROLL
+        for (int k = 0; k < TAUS; k++)
+            if (k < a.k)
+                f += (double)a.v[k * all + LW_BX * a.c + c] * by[k];
         if (a.dx)
-            a.dx[at] = (float)(down * f);
+            a.dx[to + c] = (float)(down * f);
         if (a.f)
-            a.f[at] = (float)f;
+            a.f[to + c] = (float)f;
     }
 }
