@@ -16,7 +16,7 @@
 #include "kernels/conv/conv_winograd.h"
 #include "kernels/gemm/gemm_shape.h"
 
-enum { LW_WINO_GRAD_TILE = 4, LW_WINO_GRAD_CHUNK = 32 /* tiles */ };
+enum { LW_WINO_GRAD_TILE = 4 };
 
 /*
  * Task = (group * channel ranges + channel range) * o_tasks + filter range.
@@ -30,6 +30,7 @@ typedef struct lw_wino_grad {
     ptrdiff_t c_step; /* channels of a range */
     ptrdiff_t tiles_x;
     int64_t per_image;                          /* tiles */
+    ptrdiff_t chunk;                            /* tiles of a chunk, at most */
     ptrdiff_t ldu, ldv, u_step, v_step, m_step; /* words */
 } lw_wino_grad;
 lw_wino_grad lw_wino_grad_of(const lw_conv_shape *s);

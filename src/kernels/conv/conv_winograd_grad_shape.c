@@ -8,7 +8,8 @@ enum {
     CHANNELS = 16,    /* of channels: a cache line */
     GROUP_TILES = 64, /* fewest tiles of a group: keeps what a task does at its end below 4 % */
     TASKS_WANTED = 64,
-    APART = 16 /* words between points */
+    CHUNK = 32, /* tiles at a time: the more, the less often its matrices come and go */
+    APART = 16  /* words between points */
 };
 
 lw_wino_grad lw_wino_grad_of(const lw_conv_shape *s)
@@ -26,8 +27,9 @@ lw_wino_grad lw_wino_grad_of(const lw_conv_shape *s)
     z.split.out_tasks = (int64_t)z.split.o_tasks * LW_CEIL_DIV(s->C, z.c_step);
     z.ldu = LW_ROUND_UP(z.split.o_step, 16);
     z.ldv = LW_ROUND_UP(z.c_step, 16);
-    z.u_step = LW_WINO_GRAD_CHUNK * z.ldu + APART;
-    z.v_step = LW_WINO_GRAD_CHUNK * z.ldv + APART;
+    z.chunk = (ptrdiff_t)LW_MIN(z.split.images * z.per_image, (int64_t)CHUNK);
+    z.u_step = z.chunk * z.ldu + APART;
+    z.v_step = z.chunk * z.ldv + APART;
     z.m_step = z.split.o_step * z.ldv + APART;
     return z;
 }
