@@ -10,8 +10,8 @@ enum {
     MOMENT_NUMBERS = 2048, /* for so many numbers of V each */
     DIRECT = 8             /* up to so many channels nothing is rounded, as on the CPU */
 };
-static const int64_t room_for_affinities = (int64_t)1
-                                           << 30; /* bytes, if one temperature's are no more */
+/* Bytes, if one temperature's are no more. */
+static const int64_t room_for_affinities = INT64_C(1) << 30;
 
 /* Byte offsets in the workspace. */
 typedef struct drift_places {

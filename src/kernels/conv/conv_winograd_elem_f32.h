@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See conv_winograd_body.inc. Here: floats. */
+/* See conv_winograd_lines.inc. Here: floats. */
 #ifndef LW_KERNELS_CONV_WINOGRAD_ELEM_F32_H
 #define LW_KERNELS_CONV_WINOGRAD_ELEM_F32_H
 

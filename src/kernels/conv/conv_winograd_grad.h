@@ -8,7 +8,8 @@
  * 36 instead of 144 multiplications per tile and pair of channels. Summed are products of points, 36 matrices
  * [O][C] in place of 9, which become taps once, at the end: so tiles are the more worth it the more of them there are.
  * A task's matrices, inputs and gradients of a chunk of tiles are 1.2 MB. Its transforms are done again for every other
- * range of filters, or of channels, and are a third of the time where both have 64 (docs/performance-zen4.md, "Winograd").
+ * range of filters, or of channels: a quarter of the time where both have 64; taps from points are a tenth
+ * (docs/performance-zen4.md, "Winograd").
  */
 #ifndef LW_KERNELS_CONV_WINOGRAD_GRAD_H
 #define LW_KERNELS_CONV_WINOGRAD_GRAD_H
@@ -25,9 +26,8 @@ enum { LW_WINO_GRAD_TILE = 4 };
  * with a few words between points, so that they do not share cache sets.
  */
 typedef struct lw_wino_grad {
-    lw_wgrad_split
-        split;        /* groups of images, ranges of filters; out_tasks: of both kinds of range */
-    ptrdiff_t c_step; /* channels of a range */
+    lw_wgrad_split split; /* groups of images, ranges of filters; out_tasks: of both ranges */
+    ptrdiff_t c_step;     /* channels of a range */
     ptrdiff_t tiles_x;
     int64_t per_image;                          /* tiles */
     ptrdiff_t chunk;                            /* tiles of a chunk, at most */

@@ -4,9 +4,9 @@
 
 enum {
     RANGE = 64,       /* filters, and channels, of a task: its matrices are 576 KiB */
-    FILTERS = 12,     /* ranges of filters are a multiple, as rank tiles are */
+    FILTERS = 12,     /* shorter ranges of filters are a multiple, as rank tiles are */
     CHANNELS = 16,    /* of channels: a cache line */
-    GROUP_TILES = 64, /* fewest tiles of a group: keeps what a task does at its end below 4 % */
+    GROUP_TILES = 64, /* fewest tiles of a group: a task makes taps once for so many */
     TASKS_WANTED = 64,
     CHUNK = 32, /* tiles at a time: the more, the less often its matrices come and go */
     APART = 16  /* words between points */

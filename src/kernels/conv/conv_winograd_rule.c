@@ -24,6 +24,8 @@
  * than 1.1 is won by that. The rest is bytes, 32 a pair of channels for the filters instead of 144: so it
  * begins where those of f32 leave the second cache.
  *
+ * Weight gradients go over tiles of 4x4 wherever tiles of f32 are used at all, whatever the operands' type.
+ *
  * The reference level computes directly: it is the oracle for everything else.
  */
 #include "kernels/conv/conv_winograd.h"

@@ -51,23 +51,18 @@ LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 #define LW_COPY_WAIT() asm volatile("cp.async.wait_all;" ::: "memory")
 /* sum += left right, 16 x 16 by 16 x 8 over a warp (PTX ISA, mma.m16n8k16): lane 4 g + t has rows g and g + 8 of left and
  * sum, column g of right, and of those the numbers 2 t, 2 t + 1 and 8 behind. */
-LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32_t right[2])
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]),
-                   "r"(right[1]));
-}
-/* The same of f16. */
-LW_ON_DEVICE void lw_mma_f16(float sum[4], const uint32_t left[4], const uint32_t right[2])
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]),
-                   "r"(right[1]));
-}
+#define LW_MMA(type)                                                                               \
+    LW_ON_DEVICE void lw_mma_##type(float sum[4], const uint32_t left[4], const uint32_t right[2]) \
+    {                                                                                              \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 "              \
+                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"             \
+                     : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                      \
+                     : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]),      \
+                       "r"(right[1]));                                                             \
+    }
+LW_MMA(bf16)
+LW_MMA(f16)
+#undef LW_MMA
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
     uint16_t bits;
