@@ -212,7 +212,8 @@ lw_val lw_rms_norm_op(lw_graph *g, lw_val x, lw_val gamma, float eps);
  * -> [B,Tq,C]; head h is channels h C / heads and on. */
 typedef struct lw_attr_attention {
     int32_t heads;
-    int32_t num;   /* lw_num of both products' operands: F32, or BF16, which q, k and v are then */
+    int32_t num;   /* lw_num of the products' operands: F32, or BF16, which q, k and v are then, and
+                      for the gradient o and do */
     int32_t store; /* lw_dtype of the result: 0 or f32; bf16 with num BF16 */
     /* > 0: tokens are places of pictures `width` wide, row by row, and one at (y, x) attends those
      * alone at (i, j) with i / window = y / window and j / window = x / window: squares side by side

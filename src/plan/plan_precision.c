@@ -16,8 +16,8 @@
  * forward and weight gradient share it. Where the f32 value is kept for the backward pass anyway,
  * that pass casts it again instead of keeping both. A group norm, an elementwise program or a matrix
  * product of bf16 read by products only writes the narrow type itself; a LayerNorm read both ways
- * writes both. Attention without a gradient reads and writes bf16 likewise (under int8 too); with one
- * it stays f32: that pass makes the scores again and must meet the same ones. Patches, a convolution
+ * writes both. Attention reads and writes bf16 likewise (under int8 too), and its gradient reads it: scores
+ * that are made again there are the same ones. Patches, a convolution
  * whose stride is its kernel, of too few channels for a narrow one are the rows of a matrix product
  * under bf16. Must not change anything else.
  */
@@ -158,20 +158,19 @@ static void note_gap(precision *p, const lw_graph *g, const lw_node *n)
         snprintf(p->gap, sizeof p->gap, "%s", name);
 }
 
-/* Attention whose operands are bf16, under int8 too: what reads it was marked before. */
-static bool low_attention(const precision *p, const lw_node *n)
+/* Is input i of attention, or of its gradient, read as bf16? All but log-sums are, under int8 too. */
+static bool low_attention(const lw_node *n, int i)
 {
-    return n->op == LW_OP_ATTENTION && !p->val[n->out[1].id].f32;
+    return n->op == LW_OP_ATTENTION || (n->op == LW_OP_ATTENTION_GRAD && i < n->n_in - 1);
 }
 
 static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
 {
-    bool attention = low_attention(p, n);
-    lw_num num = attention || low_patches(p, g, n) ? LW_NUM_BF16 : operand_num(p, g, n);
+    lw_num num = low_patches(p, g, n) ? LW_NUM_BF16 : operand_num(p, g, n);
     note_gap(p, g, n);
     for (int i = 0; i < n->n_in; i++) {
         typed_val *v = &p->val[n->in[i].id];
-        lw_num as = attention || is_activation(g, n, i) ? num : LW_NUM_F32;
+        lw_num as = low_attention(n, i) ? LW_NUM_BF16 : is_activation(g, n, i) ? num : LW_NUM_F32;
         v->f32 |= as == LW_NUM_F32;
         v->f32_again |= as == LW_NUM_F32 && n->backward;
         v->bf16 |= as == LW_NUM_BF16;
@@ -308,23 +307,6 @@ static bool emit_both(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     return true;
 }
 
-static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
-{
-    lw_val in[LW_MAX_IN] = {{0}};
-    typed_val *v = &p->val[n->out[0].id];
-    if (!low_attention(p, n))
-        return false;
-    lw_attr_attention a = *(const lw_attr_attention *)n->attr;
-    a.num = LW_NUM_BF16;
-    a.store = v->bf16 && !v->f32 ? LW_BF16 : 0;
-    for (int i = 0; i < n->n_in; i++)
-        in[i] = p->val[n->in[i].id].as_bf16;
-    *rc = lw_rewrite_emit(r, n, n->op, in, n->n_in, &a, sizeof a);
-    if (*rc == 0 && a.store)
-        v->as_bf16 = r->map[n->out[0].id];
-    return true;
-}
-
 static bool emit_patches(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
 {
     if (!low_patches(p, r->from, n))
@@ -345,18 +327,39 @@ static bool emit_patches(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     return true;
 }
 
-/* The bf16 of an old value that node n of the backward pass reads, when it is made there. */
-static bool cast_again(lw_rewrite *r, const lw_node *n, lw_val old, precision *p, lw_val *out)
+/* Input i of n as bf16. In the backward pass it is made there where that pass reads the f32 too. */
+static lw_val operand_bf16(lw_rewrite *r, const lw_node *n, int i, precision *p)
 {
+    const lw_val old = n->in[i];
     typed_val *v = &p->val[old.id];
     if (!n->backward || !v->f32_again || lw_val_node(r->from, old)->backward)
-        return false;
+        return v->as_bf16;
     if (!lw_val_ok(v->bf16_again)) {
         const char *up = enter_scope(r, n);
         v->bf16_again = lw_cast(r->to, lw_rewrite_map(r, old), LW_BF16, LW_NOVAL);
         lw_scope_set(r->to, up);
     }
-    *out = v->bf16_again;
+    return v->bf16_again;
+}
+
+static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    lw_val in[LW_MAX_IN] = {{0}};
+    typed_val *v = &p->val[n->out[0].id];
+    if (!low_attention(n, 0))
+        return false;
+    const bool forward = n->op == LW_OP_ATTENTION;
+    lw_attr_attention a = *(const lw_attr_attention *)n->attr;
+    a.num = LW_NUM_BF16;
+    a.store = forward && v->bf16 && !v->f32 ? LW_BF16 : 0;
+    for (int i = 0; i < n->n_in; i++)
+        if (low_attention(n, i))
+            in[i] = operand_bf16(r, n, i, p);
+        else
+            in[i] = lw_rewrite_map(r, n->in[i]);
+    *rc = lw_rewrite_emit(r, n, n->op, in, n->n_in, &a, sizeof a);
+    if (*rc == 0 && a.store)
+        v->as_bf16 = r->map[n->out[0].id];
     return true;
 }
 
@@ -379,8 +382,8 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
             in[i] = lw_rewrite_map(r, n->in[i]);
         else if (num == LW_NUM_S8)
             in[i] = v->as_u8;
-        else if (!cast_again(r, n, n->in[i], p, &in[i]))
-            in[i] = v->as_bf16;
+        else
+            in[i] = operand_bf16(r, n, i, p);
     }
     if (num == LW_NUM_S8) {
         in[QUANT] = quant_pair(p, r->to, p->val[n->in[0].id].edge);

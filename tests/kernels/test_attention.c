@@ -354,6 +354,90 @@ static void low_error(check *t)
     }
 }
 
+/* The gradients of bf16 of a level, and of the reference from the same o and log-sums. P and dS are rounded at
+ * edges that the order of sums moves: half a unit, 2^-9, of some of them; and P by 3e-6. */
+static void low_backward_case(check *t, lw_attention_shape s, double range, int add)
+{
+    problem p = problem_new(t, s, 1, range);
+    float *got[3], *want[3];
+    lw_bf16 *x[3], *o = check_bytes(t, (size_t)p.no * sizeof *o, 1),
+                   *g = round_in_place(t, p.dout, p.no);
+    p.s.store = LW_NUM_BF16;
+    for (int i = 0; i < p.n_buf; i++)
+        x[i] = round_in_place(t, p.x[i], p.n[i]);
+    for (ptrdiff_t task = 0; task < lw_attention_tasks(&p.s); task++)
+        kernels_of(LW_ISA_REF)
+            ->forward_bf16(o, p.lse, PART(&p, x, 0), PART(&p, x, 1), PART(&p, x, 2), &p.s, task,
+                           NULL);
+    for (int i = 0; i < p.n_buf; i++) {
+        got[i] = add ? check_in(t, p.n[i], 1, -1, 1) : check_out(t, p.n[i], 1);
+        want[i] = check_out(t, p.n[i], 0);
+        memcpy(want[i], got[i], (size_t)p.n[i] * sizeof **want);
+    }
+    for (ptrdiff_t h = s.heads - 1; h >= 0; h--)
+        for (int ref = 0; ref < 2; ref++) {
+            float *const *d = ref ? want : got;
+            kernels_of(ref ? LW_ISA_REF : t->isa)
+                ->backward_bf16(PART(&p, d, 0), PART(&p, d, 1), PART(&p, d, 2), g, o, p.lse,
+                                PART(&p, x, 0), PART(&p, x, 1), PART(&p, x, 2), &p.s, h, add,
+                                p.scratch);
+        }
+    for (int i = 0; i < p.n_buf; i++)
+        for (ptrdiff_t r = 0; r < tokens_of(&p, i); r++) {
+            const ptrdiff_t at = r * pitch_of(&p, i), w = width(&p);
+            check_close_f(t, got[i] + at, want[i] + at, w,
+                          (check_tol){.abs = 4e-3 * range, .rel = 1e-3},
+                          "operand %d, row %td of %td, hd %td", i, r, tokens_of(&p, i), s.hd);
+            if (!add && r + 1 < tokens_of(&p, i))
+                check_poisoned(t, got[i] + at + w, pitch_of(&p, i) - w, "gap of operand %d", i);
+        }
+    check_next(t);
+}
+
+static void low_backward(check *t)
+{
+    static const ptrdiff_t hd[] = {64, 72, 5, 17, 32, 1, 130};
+    static const ptrdiff_t tokens[][2] = {{65, 65}, {1, 97}, {33, 7}, {70, 131}, {16, 16}, {1, 1}};
+    for (int i = 0; i < 7; i++)
+        for (int j = 0; j < 6; j++) {
+            lw_attention_shape s = {.tq = tokens[j][0], .tk = tokens[j][1], .heads = 1 + j % 2};
+            s.hd = hd[i];
+            s.q_pitch = s.heads * s.hd + i;
+            s.k_pitch = s.v_pitch = s.heads * s.hd + j;
+            low_backward_case(t, s, j == 3 ? 3 : 1.5, (i + j) % 3 == 0);
+        }
+}
+
+/* What rounding to bf16 does to the gradients, against f64 of unrounded operands. */
+static void low_backward_error(check *t)
+{
+    problem p = problem_new(t, (lw_attention_shape){.tq = 257, .tk = 257, .heads = 2, .hd = 64}, 0,
+                            1.5);
+    oracle_forward(&p);
+    oracle_backward(&p);
+    double err[3] = {0}, norm[3] = {0};
+    lw_bf16 *x[3] = {round_in_place(t, p.x[0], p.n[0])}, *g = round_in_place(t, p.dout, p.no),
+            *o = check_bytes(t, (size_t)p.no * sizeof *o, 1);
+    float *d[3] = {check_out(t, p.n[0], 0)};
+    forward_bf16(t, t->isa, &p, x, LW_NUM_F32, p.o, p.lse);
+    for (int64_t i = 0; i < p.no; i++)
+        o[i] = lw_bf16_of_f32(p.o[i]);
+    for (ptrdiff_t h = 0; h < p.s.heads; h++)
+        kernels_of(t->isa)->backward_bf16(PART(&p, d, 0), PART(&p, d, 1), PART(&p, d, 2), g, o,
+                                          p.lse, PART(&p, x, 0), PART(&p, x, 1), PART(&p, x, 2),
+                                          &p.s, h, 0, p.scratch);
+    for (int64_t i = 0; i < p.n[0]; i++) {
+        const double e = (double)d[0][i] - p.dx_d[0][i];
+        err[i % (3 * p.c) / p.c] += e * e;
+        norm[i % (3 * p.c) / p.c] += p.dx_d[0][i] * p.dx_d[0][i];
+    }
+    t->compared++;
+    for (int i = 0; i < 3; i++)
+        if (!(sqrt(err[i] / norm[i]) < 8e-3))
+            fail_msg("gradient %d of bf16 is off by %g", i, sqrt(err[i] / norm[i]));
+    check_next(t);
+}
+
 static double objective(problem *p)
 {
     double sum = 0;
@@ -434,6 +518,8 @@ int main(int argc, char **argv)
                                        {"low", low},
                                        {"low_narrow", low_narrow},
                                        {"low_error", low_error},
+                                       {"low_backward", low_backward},
+                                       {"low_backward_error", low_backward_error},
                                        {"differences", differences},
                                        {"rope", rope}};
     return check_main(argc, argv, "attention", cases, LW_COUNT(cases));

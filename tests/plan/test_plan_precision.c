@@ -282,46 +282,52 @@ static int inner_casts(const lw_graph *g)
     return n;
 }
 
-/* A block of tokens; the type that its attention multiplies. Without a gradient what makes a value
- * that is read in bf16 writes it so. */
-static lw_num attend(float *y, int64_t n, lw_isa isa, lw_num num, bool train)
+/* A block of tokens, and with dx also the gradient of its input; the type that its attention multiplies.
+ * What makes a value that is read in bf16 writes it so: what is cast is the gradient of q, k and v. */
+static lw_num attend(float *y, float *dx, int64_t n, lw_isa isa, lw_num num)
 {
     plan_lab l;
     lab_open(&l, 2, isa);
-    lw_val x = LAB_X(&l, "x", 2, 50, 48);
+    lw_val x = LAB_X(&l, "x", 2, 50, 48), dh = LAB_X(&l, "dh", 2, 50, 48), d;
     lw_val h = lw_attention(l.g, lw_linear(&l.b, "qkv", x, 3 * 48, true), 2);
     h = lw_linear(&l.b, "out", h, 48, true);
     lab_output(&l, "y", h);
-    if (train)
-        assert_int_equal(lw_grad_params(l.g, lw_mean(l.g, lw_sqr(l.g, h), LW_OVER_ALL), LW_NOVAL),
-                         0);
+    if (dx) {
+        lw_grad(l.g, &h, &dh, 1, &x, &d, 1);
+        lab_output(&l, "dx", d);
+    }
     settle(&l);
     compile(&l, &(lw_compile_opts){.opt = 1, .precision = num});
     lab_fill(&l);
     assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
     memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * (size_t)n);
-    const lw_node *node = lab_node(l.plan->graph, LW_OP_ATTENTION, 0);
+    if (dx)
+        memcpy(dx, lw_exec_read(l.exec, "dx"), sizeof *dx * (size_t)n);
+    const lw_node *node = lab_node(l.plan->graph, LW_OP_ATTENTION, 0),
+                  *grad = dx ? lab_node(l.plan->graph, LW_OP_ATTENTION_GRAD, 0) : node;
     lw_num got = (lw_num)((const lw_attr_attention *)node->attr)->num;
-    if (!train)
-        assert_int_equal(inner_casts(l.plan->graph), 0);
+    assert_int_equal(((const lw_attr_attention *)grad->attr)->num, got);
+    if (num == LW_NUM_BF16)
+        assert_int_equal(inner_casts(l.plan->graph), dx ? 1 : 0);
     lab_close(&l);
     return got;
 }
 
-/* Narrow where nothing differentiates it, at every level within what rounding explains. */
+/* Narrow, with a gradient too and then with the same bits, at every level within what rounding explains. */
 static void test_attention(void **state)
 {
     (void)state;
     enum { N = 2 * 50 * 48 };
-    static float want[N], y[N], train[N];
-    assert_int_equal(attend(want, N, LW_ISA_REF, LW_NUM_F32, false), LW_NUM_F32);
+    static float want[N], y[N], train[N], want_dx[N], dx[N];
+    assert_int_equal(attend(want, want_dx, N, LW_ISA_REF, LW_NUM_F32), LW_NUM_F32);
     for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
-        assert_int_equal(attend(y, N, (lw_isa)isa, LW_NUM_BF16, false), LW_NUM_BF16);
-        assert_int_equal(attend(train, N, (lw_isa)isa, LW_NUM_BF16, true), LW_NUM_F32);
-        double far = distance(want, y, N), between = distance(train, y, N);
-        print_message("attention at %s: relative difference to f32 %.2g, to training's %.2g\n",
-                      lw_isa_name((lw_isa)isa), far, between);
-        assert_true(far > 1e-4 && far < 1e-2 && between > 1e-5 && between < 1e-2);
+        assert_int_equal(attend(y, NULL, N, (lw_isa)isa, LW_NUM_BF16), LW_NUM_BF16);
+        assert_int_equal(attend(train, dx, N, (lw_isa)isa, LW_NUM_BF16), LW_NUM_BF16);
+        assert_memory_equal(y, train, sizeof y);
+        double far = distance(want, y, N), off = distance(want_dx, dx, N);
+        print_message("attention at %s: relative difference to f32 %.2g, of the gradient %.2g\n",
+                      lw_isa_name((lw_isa)isa), far, off);
+        assert_true(far > 1e-4 && far < 1e-2 && off > 1e-4 && off < 1e-2);
     }
 }
 

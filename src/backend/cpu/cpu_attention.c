@@ -82,11 +82,10 @@ static void forward_part(const lw_task *t, int64_t index)
 }
 
 /* part_of operands of bf16. */
-static const lw_bf16 *part_of_bf16(const lw_task *t, int i, int64_t b)
+static const lw_bf16 *part_of_bf16(void *const *operand, const attention_arg *a, int i, int64_t b)
 {
-    const attention_arg *a = t->arg;
     const attention_part *p = &a->part[i];
-    return (const lw_bf16 *)t->in[p->operand] + b * p->sample + p->at;
+    return (const lw_bf16 *)operand[p->operand] + b * p->sample + p->at;
 }
 
 static void forward_bf16_part(const lw_task *t, int64_t index)
@@ -95,8 +94,9 @@ static void forward_bf16_part(const lw_task *t, int64_t index)
     int64_t b = index / a->per_sample, size = a->s.store == LW_NUM_BF16 ? 2 : 4;
     float *lse = t->out[1] ? (float *)t->out[1] + b * a->lse_sample : NULL;
     a->k->attention.forward_bf16((char *)t->out[0] + b * a->o_sample * size, lse,
-                                 part_of_bf16(t, 0, b), part_of_bf16(t, 1, b),
-                                 part_of_bf16(t, 2, b), &a->s, index % a->per_sample, t->scratch);
+                                 part_of_bf16(t->in, a, 0, b), part_of_bf16(t->in, a, 1, b),
+                                 part_of_bf16(t->in, a, 2, b), &a->s, index % a->per_sample,
+                                 t->scratch);
 }
 
 static void forward_bf16_task(const lw_task *t)
@@ -152,12 +152,34 @@ static void backward_task(const lw_task *t)
         backward_part(t, i);
 }
 
+static void backward_bf16_part(const lw_task *t, int64_t index)
+{
+    const attention_arg *a = t->arg;
+    int64_t b = index / a->per_sample;
+    const lw_bf16 *g = t->in[0], *o = t->in[1 + a->n];
+    const float *lse = t->in[2 + a->n];
+    a->k->attention.backward_bf16(
+        part_of(t->out, a, 0, b), part_of(t->out, a, 1, b), part_of(t->out, a, 2, b),
+        g + b * a->o_sample, o + b * a->o_sample, lse + b * a->lse_sample,
+        part_of_bf16(t->in + 1, a, 0, b), part_of_bf16(t->in + 1, a, 1, b),
+        part_of_bf16(t->in + 1, a, 2, b), &a->s, index % a->per_sample, 0, t->scratch);
+}
+
+static void backward_bf16_task(const lw_task *t)
+{
+    const attention_arg *a = t->arg;
+    int64_t end = LW_MIN((t->index + 1) * a->share, a->parts);
+    for (int64_t i = t->index * a->share; i < end; i++)
+        backward_bf16_part(t, i);
+}
+
 int lw_cpu_lower_attention_grad(cpu_lower *c)
 {
     attention_arg *a = attention_record(c, cpu_in(c, 0), 1, c->n->n_in - 3, 1);
     if (!a)
         return LW_ENOMEM;
-    lw_cpu_phase(c, backward_task, attention_tasks(a));
+    bool low = ((const lw_attr_attention *)c->n->attr)->num == LW_NUM_BF16;
+    lw_cpu_phase(c, low ? backward_bf16_task : backward_task, attention_tasks(a));
     return 0;
 }
 

@@ -46,17 +46,20 @@ static int infer_attention(const lw_graph *g, const lw_node *n, lw_infer *out)
     return 0;
 }
 
-/* inputs: do, the operands of attention, o, lse; outputs: gradients of the operands */
+/* inputs: do, the operands of attention, o, lse; outputs: gradients of the operands, f32 */
 static int infer_attention_grad(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     int n_x = n->n_in - 3;
     lw_type o;
     LW_TRY(check_qkv(g, n, 1, n_x, &o));
+    o.dtype = in_type(g, n, 1).dtype;
     if (!lw_type_eq(in_type(g, n, 0), o) || !lw_type_eq(in_type(g, n, 1 + n_x), o))
-        return lw_op_fail(g, n, "do and o must be [B,Tq,C]");
+        return lw_op_fail(g, n, "do and o must be [B,Tq,C] of the operands' type");
     *out = (lw_infer){.n_out = n_x};
-    for (int i = 0; i < n_x; i++)
+    for (int i = 0; i < n_x; i++) {
         out->out[i] = in_type(g, n, 1 + i);
+        out->out[i].dtype = LW_F32;
+    }
     return 0;
 }
 

@@ -15,9 +15,15 @@
 
 #define AT(name) LWV_PASTE(name##_bf16, LW_SIMD_SUFFIX)
 #define AT_FORWARD(name) LW_ATTENTION_FORWARD_BF16(name)
+#define AT_BACKWARD(name) LW_ATTENTION_BACKWARD_BF16(name)
 enum { AT_PER = 2 };
 typedef lw_bf16 at_real;
 typedef void at_out;
+
+LW_WORD vf at_load(const lw_bf16 *p, ptrdiff_t n)
+{
+    return v_of_bf16(vi_load_u16_n(p, n));
+}
 
 /* [t, pitch] columns 0..hd-1 to [t / 2][dp] words of two rows, zeros behind. */
 static void pack_steps(float *to, const lw_bf16 *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
@@ -76,6 +82,15 @@ static const float *query_rows(float *room, const lw_bf16 *q, ptrdiff_t *pitch, 
     return room;
 }
 
+/* t rows as a row operand for the backward pass; returns its pitch. */
+static ptrdiff_t pack_row_operand(float *to, const lw_bf16 *from, ptrdiff_t pitch, ptrdiff_t t,
+                                  ptrdiff_t hd, ptrdiff_t dp)
+{
+    (void)dp;
+    query_rows(to, from, &pitch, t, hd);
+    return pitch;
+}
+
 /* As of floats, in powers of two, so that scaling the scores is part of taking the maximum off; nothing
  * below 2^-126: it counts for nothing beside 1 and denormal numbers are slow. */
 static float softmax_step(float *p, const float *s, ptrdiff_t n, float *top, float *sum,
@@ -102,6 +117,25 @@ static float softmax_step(float *p, const float *s, ptrdiff_t n, float *top, flo
 static float log_sum(float top, float sum, float scale)
 {
     return top * scale + logf(sum);
+}
+
+LW_WORD vf probabilities(vf s, float scale, float lse)
+{
+    const float by = 1.44269504f;
+    return v_exp2_low(v_max(v_fms(s, v_set1(scale * by), v_set1(lse * by)), v_set1(-126.0f)));
+}
+
+LW_WORD void put_step(float *to, const vf *x)
+{
+    vi_store(to, word_of_halves(x[0], x[1]));
+}
+LW_WORD void put_row(float *to, ptrdiff_t j, vf x)
+{
+    store_halves((lw_bf16 *)(void *)to + j, x);
+}
+LW_WORD void end_row(float *row, ptrdiff_t n)
+{
+    ((lw_bf16 *)(void *)row)[n] = 0;
 }
 
 LW_WORD void put_output(at_out *o, ptrdiff_t at, vf v, ptrdiff_t n, const lw_attention_shape *s)

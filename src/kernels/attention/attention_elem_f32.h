@@ -15,13 +15,19 @@
 
 #define AT(name) LWV(name)
 #define AT_FORWARD(name) LW_ATTENTION_FORWARD(name, float)
+#define AT_BACKWARD(name) LW_ATTENTION_BACKWARD(name, float)
 enum { AT_PER = 1 };
 typedef float at_real;
 typedef float at_out;
 
-/* [t, pitch] columns 0..hd-1 to rows of dp floats, zeros behind. */
-static void pack_rows(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
-                      ptrdiff_t dp)
+LW_WORD vf at_load(const float *p, ptrdiff_t n)
+{
+    return v_load_n(p, n);
+}
+
+/* [t, pitch] columns 0..hd-1 to rows of dp floats, zeros behind: steps of a product over tokens. */
+static void pack_steps(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
+                       ptrdiff_t dp)
 {
     for (ptrdiff_t i = 0; i < t; i++, to += dp, from += pitch) {
         ptrdiff_t c = 0;
@@ -32,11 +38,13 @@ static void pack_rows(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t
     }
 }
 
-/* The same as steps of a product over tokens. */
-static void pack_steps(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
-                       ptrdiff_t dp)
+/* The same as a row operand for the backward pass: there the steps, which lie in `to`, serve. Returns
+ * its pitch. */
+static ptrdiff_t pack_row_operand(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t,
+                                  ptrdiff_t hd, ptrdiff_t dp)
 {
-    pack_rows(to, from, pitch, t, hd, dp);
+    (void)to, (void)from, (void)pitch, (void)t, (void)hd;
+    return dp;
 }
 
 /* [t, pitch] to panels [t / NR][hd][NR] of from times scale, zeros behind the last token. */
@@ -93,6 +101,27 @@ static float log_sum(float top, float sum, float scale)
 {
     (void)scale;
     return top + logf(sum);
+}
+
+/* Probabilities again, from raw scores. */
+LW_WORD vf probabilities(vf s, float scale, float lse)
+{
+    return attention_exp(v_fms(s, v_set1(scale), v_set1(lse)));
+}
+
+/* A vector of AT_PER rows as a step; of one row as a row operand, which of floats is the same. */
+LW_WORD void put_step(float *to, const vf *x)
+{
+    v_store(to, x[0]);
+}
+LW_WORD void put_row(float *to, ptrdiff_t j, vf x)
+{
+    (void)to, (void)j, (void)x;
+}
+/* Zeros behind n elements of a row operand that do not fill its last word. */
+LW_WORD void end_row(float *row, ptrdiff_t n)
+{
+    (void)row, (void)n;
 }
 
 /* n lanes of an output row. */

@@ -42,12 +42,17 @@ static double rounded(double x)
     return (double)lw_bf16_to_f32(lw_bf16_of_f32((float)x));
 }
 
-static double score_bf16(const lw_bf16 *q, const lw_bf16 *k, const lw_attention_shape *s)
+static double dot_bf16(const lw_bf16 *a, const lw_bf16 *b, ptrdiff_t n)
 {
     double sum = 0;
-    for (ptrdiff_t c = 0; c < s->hd; c++)
-        sum += (double)lw_bf16_to_f32(q[c]) * (double)lw_bf16_to_f32(k[c]);
-    return sum * attention_scale(s);
+    for (ptrdiff_t c = 0; c < n; c++)
+        sum += (double)lw_bf16_to_f32(a[c]) * (double)lw_bf16_to_f32(b[c]);
+    return sum;
+}
+
+static double score_bf16(const lw_bf16 *q, const lw_bf16 *k, const lw_attention_shape *s)
+{
+    return dot_bf16(q, k, s->hd) * attention_scale(s);
 }
 
 LW_ATTENTION_FORWARD_BF16(lw_attention_forward_bf16_ref)
@@ -79,6 +84,56 @@ LW_ATTENTION_FORWARD_BF16(lw_attention_forward_bf16_ref)
                     ((lw_bf16 *)o)[at + c] = lw_bf16_of_f32((float)(acc[c] / sum));
                 else
                     ((float *)o)[at + c] = (float)(acc[c] / sum);
+        }
+    }
+}
+
+/* P and dS of query i and key j of a head, as products read them. */
+static void pair_bf16(double *p, double *ds, const lw_bf16 *g, const lw_bf16 *o, double lse,
+                      const lw_bf16 *q, const lw_bf16 *k, const lw_bf16 *v,
+                      const lw_attention_shape *s)
+{
+    double at = exp(score_bf16(q, k, s) - lse), dp = dot_bf16(g, v, s->hd) - dot_bf16(g, o, s->hd);
+    *p = rounded(at);
+    *ds = rounded(at * attention_scale(s) * dp);
+}
+
+static void add_bf16(double *acc, double by, const lw_bf16 *x, ptrdiff_t n)
+{
+    for (ptrdiff_t c = 0; c < n; c++)
+        acc[c] += by * (double)lw_bf16_to_f32(x[c]);
+}
+
+LW_ATTENTION_BACKWARD_BF16(lw_attention_backward_bf16_ref)
+{
+    const ptrdiff_t at = head * s->hd;
+    double p, ds;
+    (void)scratch;
+    for (ptrdiff_t c0 = 0; c0 < s->hd; c0 += REF_BLOCK) {
+        const ptrdiff_t n = LW_MIN(s->hd - c0, REF_BLOCK), to = at + c0;
+        for (ptrdiff_t i = 0; dq && i < s->tq; i++) {
+            double aq[REF_BLOCK] = {0};
+            for (ptrdiff_t j = 0; j < s->tk; j++) {
+                pair_bf16(&p, &ds, dout + i * s->o_pitch + at, o + i * s->o_pitch + at,
+                          (double)lse[head * s->tq + i], q + i * s->q_pitch + at,
+                          k + j * s->k_pitch + at, v + j * s->v_pitch + at, s);
+                add_bf16(aq, ds, k + j * s->k_pitch + to, n);
+            }
+            attention_put_ref(dq + i * s->q_pitch + to, aq, n, add);
+        }
+        for (ptrdiff_t j = 0; j < s->tk; j++) {
+            double ak[REF_BLOCK] = {0}, av[REF_BLOCK] = {0};
+            for (ptrdiff_t i = 0; i < s->tq; i++) {
+                pair_bf16(&p, &ds, dout + i * s->o_pitch + at, o + i * s->o_pitch + at,
+                          (double)lse[head * s->tq + i], q + i * s->q_pitch + at,
+                          k + j * s->k_pitch + at, v + j * s->v_pitch + at, s);
+                add_bf16(ak, ds, q + i * s->q_pitch + to, n);
+                add_bf16(av, p, dout + i * s->o_pitch + to, n);
+            }
+            if (dk)
+                attention_put_ref(dk + j * s->k_pitch + to, ak, n, add);
+            if (dv)
+                attention_put_ref(dv + j * s->v_pitch + to, av, n, add);
         }
     }
 }

@@ -36,6 +36,12 @@ LW_WORD void store_halves(lw_bf16 *to, vf v)
 {
     _mm256_storeu_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(v));
 }
+/* Words of two floats each, rounded likewise. */
+LW_WORD vi word_of_halves(vf low, vf high)
+{
+    return vi_or(_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(low)),
+                 vi_shl(_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(high)), 16));
+}
 
 #else
 
@@ -61,6 +67,10 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 LW_WORD void store_halves(lw_bf16 *to, vf v)
 {
     vi_store_u16(to, vi_bf16(v));
+}
+LW_WORD vi word_of_halves(vf low, vf high)
+{
+    return vi_or(vi_bf16(low), vi_shl(vi_bf16(high), 16));
 }
 
 #endif
