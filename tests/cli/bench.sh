@@ -52,6 +52,10 @@ out_has 'walk_512_uniform'
 expect 0 bench prove --filter walk_512_bf16 $quick --json
 out_has '"against": "ref"'
 
+# a suite whose cases have a type of their own
+expect 2 bench train --precision bf16 --list
+err_has '--filter bf16'
+
 # files whose samples are known: as they were, slower, faster
 for times in 'base 10, 10.1, 9.9' 'slow 12, 12.1, 11.9' 'fast 1e-3, 1e-3, 1e-3' 'same 10.2, 10.1, 10'; do
     sed "s/\"samples_ms\": \[.*\]/\"samples_ms\": [${times#* }]/" a.json >"${times%% *}.json"

@@ -7,8 +7,9 @@ import tempfile
 import zipfile
 
 # oneMKL has no such switch on all processors; that of Intel's is set, and its log says no level elsewhere.
+# PyTorch's compiler would ask C++ for all that the machine has.
 LIMITS = {"avx2": {"LW_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2",
-                   "MKL_ENABLE_INSTRUCTIONS": "AVX2"}}
+                   "MKL_ENABLE_INSTRUCTIONS": "AVX2", "TORCHINDUCTOR_CPP_MARCH": "haswell"}}
 LIMITED = ("torch",)  # the others choose their kernels by the processor alone, or their log does not say
 PROBE = """
 import torch
@@ -38,24 +39,27 @@ def limited():
     return bool(os.environ.get("ATEN_CPU_CAPABILITY"))
 
 
-def refuse_unseen():
-    if limited():
-        raise RuntimeError("not comparable: what is compiled in the process is not looked at")
+def refuse_object(path):
+    """Raises where a shared object has instructions of AVX-512 after all."""
+    code = subprocess.Popen(["objdump", "-d", path], stdout=subprocess.PIPE, text=True)
+    wide = any("%zmm" in line for line in code.stdout)
+    code.kill()
+    code.wait()
+    if wide:
+        raise RuntimeError("not comparable: compiled with instructions of AVX-512")
 
 
 def refuse_wide(path):
-    """Raises where compiled code (a package of shared objects) has instructions of AVX-512 after all: a
-    compiler may use whatever this machine has."""
+    """The same of what was compiled: a package of shared objects, or a folder with some anywhere in it."""
     if not limited():
+        return
+    for folder, _, names in os.walk(path):
+        for name in names:
+            if name.endswith(".so"):
+                refuse_object(os.path.join(folder, name))
+    if os.path.isdir(path):
         return
     with zipfile.ZipFile(path) as package, tempfile.TemporaryDirectory() as d:
         for name in package.namelist():
-            if not name.endswith(".so"):
-                continue
-            code = subprocess.Popen(["objdump", "-d", package.extract(name, d)],
-                                    stdout=subprocess.PIPE, text=True)
-            wide = any("%zmm" in line for line in code.stdout)
-            code.kill()
-            code.wait()
-            if wide:
-                raise RuntimeError("not comparable: compiled with instructions of AVX-512")
+            if name.endswith(".so"):
+                refuse_object(package.extract(name, d))

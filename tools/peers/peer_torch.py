@@ -146,10 +146,7 @@ class Variants:
         x = mc_peer.pixels(self.files.encoder(mc_peer.NET, "pictures%d" % self.row.batch))
         x = x.bfloat16() if bf16 else x
         if compiled:
-            peer_isa.refuse_unseen()
-            if not os.path.exists(self.files.compiled(self.row, self.options["threads"])):
-                raise FileNotFoundError("not compiled: run --prepare first")
-            os.environ["TORCHINDUCTOR_CACHE_DIR"] = self.files.inductor()
+            self.use_cache()
             net = mc_peer.compiled(net)
 
         def run():
@@ -180,11 +177,15 @@ class Variants:
 
     def compiled_stepper(self):
         """Compiled again from inductor's cache, where --prepare left it: tens of seconds."""
+        self.use_cache()
+        return self.stepper(LAST, True)
+
+    def use_cache(self):
+        """Of inductor, which --prepare has filled."""
         if not os.path.exists(self.files.compiled(self.row, self.options["threads"])):
             raise FileNotFoundError("not compiled: run --prepare first")
-        peer_isa.refuse_unseen()
+        peer_isa.refuse_wide(self.files.inductor())
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = self.files.inductor()
-        return self.stepper(LAST, True)
 
     # ---- drift field
 

@@ -12,6 +12,7 @@ typedef struct attention_part {
 
 typedef struct attention_arg {
     const lw_kernels *k;
+    void (*run_part)(const lw_task *t, int64_t index); /* forward or backward, of either type */
     lw_attention_shape s;
     attention_part part[3]; /* q, k, v */
     int n;                  /* operands */
@@ -63,6 +64,14 @@ static int64_t attention_tasks(const attention_arg *a)
     return (a->parts + a->share - 1) / a->share;
 }
 
+static void attention_task(const lw_task *t)
+{
+    const attention_arg *a = t->arg;
+    int64_t end = LW_MIN((t->index + 1) * a->share, a->parts);
+    for (int64_t i = t->index * a->share; i < end; i++)
+        a->run_part(t, i);
+}
+
 /* q, k or v (i = 0, 1, 2) of sample b among the operands, or their gradients; NULL: not there. */
 static float *part_of(void *const *operand, const attention_arg *a, int i, int64_t b)
 {
@@ -99,22 +108,6 @@ static void forward_bf16_part(const lw_task *t, int64_t index)
                                  t->scratch);
 }
 
-static void forward_bf16_task(const lw_task *t)
-{
-    const attention_arg *a = t->arg;
-    int64_t end = LW_MIN((t->index + 1) * a->share, a->parts);
-    for (int64_t i = t->index * a->share; i < end; i++)
-        forward_bf16_part(t, i);
-}
-
-static void forward_task(const lw_task *t)
-{
-    const attention_arg *a = t->arg;
-    int64_t end = LW_MIN((t->index + 1) * a->share, a->parts);
-    for (int64_t i = t->index * a->share; i < end; i++)
-        forward_part(t, i);
-}
-
 int lw_cpu_lower_attention(cpu_lower *c)
 {
     lw_type o = cpu_out(c, 0);
@@ -127,7 +120,8 @@ int lw_cpu_lower_attention(cpu_lower *c)
     a->s.store = o.dtype == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
     if (!low)
         c->out->work_bytes = sizeof(float) * (size_t)(o.dim[0] * a->lse_sample);
-    lw_cpu_phase(c, low ? forward_bf16_task : forward_task, attention_tasks(a));
+    a->run_part = low ? forward_bf16_part : forward_part;
+    lw_cpu_phase(c, attention_task, attention_tasks(a));
     return 0;
 }
 
@@ -144,14 +138,6 @@ static void backward_part(const lw_task *t, int64_t index)
                              part_of(x, a, 2, b), &a->s, index % a->per_sample, 0, t->scratch);
 }
 
-static void backward_task(const lw_task *t)
-{
-    const attention_arg *a = t->arg;
-    int64_t end = LW_MIN((t->index + 1) * a->share, a->parts);
-    for (int64_t i = t->index * a->share; i < end; i++)
-        backward_part(t, i);
-}
-
 static void backward_bf16_part(const lw_task *t, int64_t index)
 {
     const attention_arg *a = t->arg;
@@ -165,21 +151,14 @@ static void backward_bf16_part(const lw_task *t, int64_t index)
         part_of_bf16(t->in + 1, a, 2, b), &a->s, index % a->per_sample, 0, t->scratch);
 }
 
-static void backward_bf16_task(const lw_task *t)
-{
-    const attention_arg *a = t->arg;
-    int64_t end = LW_MIN((t->index + 1) * a->share, a->parts);
-    for (int64_t i = t->index * a->share; i < end; i++)
-        backward_bf16_part(t, i);
-}
-
 int lw_cpu_lower_attention_grad(cpu_lower *c)
 {
     attention_arg *a = attention_record(c, cpu_in(c, 0), 1, c->n->n_in - 3, 1);
     if (!a)
         return LW_ENOMEM;
     bool low = ((const lw_attr_attention *)c->n->attr)->num == LW_NUM_BF16;
-    lw_cpu_phase(c, low ? backward_bf16_task : backward_task, attention_tasks(a));
+    a->run_part = low ? backward_bf16_part : backward_part;
+    lw_cpu_phase(c, attention_task, attention_tasks(a));
     return 0;
 }
 

@@ -225,9 +225,23 @@ static void print_names(const lw_bench *b)
         lw_cli_print("%s.%s\n", b->cases[i].suite, b->cases[i].name);
 }
 
+/* Suites whose cases have a type of their own do not take --precision. */
+static int check_precision(const bench_cli *o)
+{
+    const char *suite = o->c.suite;
+    if (o->c.precision == LW_NUM_F32 || !suite || lw_str_eq(suite, "stream") ||
+        lw_str_eq(suite, "sampling") || lw_str_eq(suite, "resolution"))
+        return 0;
+    return lw_fail(LW_EUSAGE,
+                   "bench %s: --precision is of stream, sampling and resolution; here cases are of "
+                   "a type each, try --filter %s",
+                   suite, lw_num_name((lw_num)o->c.precision));
+}
+
 static int run_cases(const lw_cli *cli, const bench_cli *o)
 {
     lw_bench_config c = o->c;
+    LW_TRY(check_precision(o));
     LW_CLEANUP(lw_bench_clear) lw_bench b = {0}, base = {0};
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);
