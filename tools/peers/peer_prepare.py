@@ -137,12 +137,14 @@ def quantize_openvino(files, folder):
     openvino.save_model(model, os.path.join(folder, "unet.xml"), compress_to_fp16=False)
 
 
-def prepare_given_time(files, int8):
+def prepare_given_time(files, peers, int8):
     attempt(files.onnx("given_time"), "ONNX export without times", lambda path: export_given_time(files, path))
-    attempt(files.mnn(), "MNN's conversion", lambda path: tool(
-        "mnnconvert", "-f", "ONNX", "--modelFile", files.onnx("given_time"), "--MNNModel", path, "--bizCode", "peers"))
-    attempt(files.ncnn(), "ncnn's conversion", lambda path: convert_ncnn(files, path))
-    if int8:
+    if "mnn" in peers:
+        attempt(files.mnn(), "MNN's conversion", lambda path: tool(
+            "mnnconvert", "-f", "ONNX", "--modelFile", files.onnx("given_time"), "--MNNModel", path, "--bizCode", "peers"))
+    if "ncnn" in peers:
+        attempt(files.ncnn(), "ncnn's conversion", lambda path: convert_ncnn(files, path))
+    if "openvino" in peers and int8:
         attempt(os.path.dirname(files.openvino()), "int8 by NNCF", lambda path: quantize_openvino(files, path))
 
 
@@ -326,10 +328,12 @@ def main():
     rows = [r for r in peer_rows.ROWS if r.name in o["rows"]]
     if any(r.kind not in ("field", "encoder", "mc", "mc_note") for r in rows):
         prepare_unet(files)
-    kinds = {r.kind for r in rows}
-    if kinds & {"forward", "sample", "startup"}:
-        prepare_onnx(files, any(r.precision == "int8" for r in rows))
-        prepare_given_time(files, any(r.precision == "int8" for r in rows))
+    exported, peers = {r.kind for r in rows} & {"forward", "sample", "startup"}, set(o["peers"])
+    int8 = any(r.precision == "int8" for r in rows)
+    if exported and "ort" in peers:
+        prepare_onnx(files, int8)
+    if exported and peers & {"openvino", "mnn", "ncnn"}:
+        prepare_given_time(files, peers, int8)
     for r in rows:
         if r.kind == "field":
             prepare_field(files, r)
@@ -337,7 +341,7 @@ def main():
             prepare_encoder(files, r)
         if r.kind in ("mc", "mc_note"):
             prepare_mc(files, r)
-    for r in rows if o["compile"] else ():
+    for r in rows if o["compile"] and "torch" in peers else ():
         if r.precision != "int8" and r.kind != "mc_note":
             attempt(files.compiled(r, o["threads"]), "compilation of " + r.name,
                     lambda path: compile_row(o, files, r, path))

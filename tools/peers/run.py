@@ -169,7 +169,7 @@ def run_startup(row, rounds, files, o, lw, busy):
 
 def prepare(o, rows):
     options = {"work": o.work, "model": o.model, "rows": [r.name for r in rows],
-               "compile": o.prepare, "threads": o.threads, "dropout": o.dropout}
+               "compile": o.prepare, "peers": o.peers, "threads": o.threads, "dropout": o.dropout}
     argv = [sys.executable, os.path.join(peer.HERE, "peer_prepare.py"), json.dumps(options)]
     r = subprocess.run(argv, stdout=sys.stderr, env=peer.clean_env(peer.PEER_ENV))
     if r.returncode:
