@@ -53,13 +53,12 @@ def refuse_wide(path):
     """The same of what was compiled: a package of shared objects, or a folder with some anywhere in it."""
     if not limited():
         return
-    for folder, _, names in os.walk(path):
-        for name in names:
-            if name.endswith(".so"):
-                refuse_object(os.path.join(folder, name))
-    if os.path.isdir(path):
-        return
-    with zipfile.ZipFile(path) as package, tempfile.TemporaryDirectory() as d:
-        for name in package.namelist():
-            if name.endswith(".so"):
-                refuse_object(package.extract(name, d))
+    with tempfile.TemporaryDirectory() as unpacked:
+        if not os.path.isdir(path):
+            with zipfile.ZipFile(path) as package:
+                package.extractall(unpacked)
+            path = unpacked
+        for folder, _, names in os.walk(path):
+            for name in names:
+                if name.endswith(".so"):
+                    refuse_object(os.path.join(folder, name))

@@ -18,8 +18,9 @@
  *
  * Cost: 4 Tq Tk hd FLOP a head forward, 10 Tq Tk hd backward (scores are made again). One thread
  * reaches 24 % of the peak at 16 tokens, where the softmax of single vectors dominates, and 73 to
- * 83 % from 64 on, of bf16 58 to 75 % of its twice as high one (docs/performance-zen4.md). Heads of at most 16 channels cost exponentials more than
- * products: forward_bf16 has a way of its own for them (attention_narrow_body.inc).
+ * 83 % from 64 on; of bf16 58 to 75 % of its twice as high one (docs/performance-zen4.md). Heads of
+ * at most 16 channels cost exponentials more than products: forward_bf16 has a way of its own for
+ * them (attention_narrow_body.inc).
  */
 #ifndef LW_KERNELS_ATTENTION_H
 #define LW_KERNELS_ATTENTION_H
@@ -55,8 +56,8 @@ typedef struct lw_attention_shape {
               const real *q, const real *k, const real *v, const lw_attention_shape *s,       \
               ptrdiff_t head, int add, float *scratch)
 
-/* The same of bf16 q, k, v, dO and o, into floats: scores as forward_bf16 has them, P and dS = P (dP - dO . o) are
- * rounded for the products with dO, q and k. */
+/* The same of bf16 q, k, v, dO and o, into floats: scores as forward_bf16 has them, P and
+ * dS = P (dP - dO . o) are rounded for the products with dO, q and k. */
 #define LW_ATTENTION_BACKWARD_BF16(name)                                              \
     void name(float *dq, float *dk, float *dv, const lw_bf16 *dout, const lw_bf16 *o, \
               const float *lse, const lw_bf16 *q, const lw_bf16 *k, const lw_bf16 *v, \
