@@ -6,9 +6,9 @@ threads_check.py PROGRAM [--threads 1,2,4,8,16] [--rounds 3] [--seconds 4] [--ou
 
 Every case runs with each number of threads in turns, ROUNDS times (every other round from the most to the fewest); the median
 of the rounds' medians counts. The bound comes from one thread's times of each phase, its number of tasks, and the barrier
-measured here: caches, memory and clock count as unshared. FILE is written anew behind each figure. Cases are the words of
-CASES below; without any, all. Nothing else should run. Ends with 1 where a bound is more than 15 % off, 2 where a command
-failed.
+measured here: caches, memory and clock count as unshared, and of a training step it is without the optimiser. FILE is written
+anew behind each figure. Cases are the words of CASES below; without any, all. Nothing else should run. Ends with 1 where a
+bound is more than 15 % off, 2 where a command failed.
 """
 import argparse
 import json
@@ -49,7 +49,7 @@ def time_of(program, case, threads, seconds):
         if "%s.%s" % (row["suite"], row["name"]) == name:
             return row["p50_ms"]
     print("leeway bench %s has no case %s" % (suite, name), file=sys.stderr)
-    return sys.exit(2)
+    sys.exit(2)
 
 
 def bounds_of(program, case, threads):
