@@ -59,21 +59,27 @@ void lw_loader_place(const lw_dataset *d, const lw_loader_opts *o, int64_t g, in
                                    (uint64_t)(g % per_epoch));
 }
 
-/* Picture [h][w][c] becomes its own crop at (dy, dx) of a black border. */
+/* Picture [n] units of `size` floats, moved by d in place: unit k becomes unit k + d, and where that lies outside
+ * its mirror image in the first or last unit. What was kept is moved first, then mirrored about its own edge. */
+static void shift_line(float *line, int32_t n, int64_t size, int32_t d)
+{
+    const int32_t kept = n - abs(d), first = LW_MAX(-d, 0), last = first + kept - 1;
+    const size_t bytes = sizeof *line * (size_t)size;
+    memmove(line + first * size, line + LW_MAX(d, 0) * size, bytes * (size_t)kept);
+    for (int32_t k = 0; k < first; k++)
+        memcpy(line + k * size, line + (2 * first - k) * size, bytes);
+    for (int32_t k = last + 1; k < n; k++)
+        memcpy(line + k * size, line + (2 * last - k) * size, bytes);
+}
+
+/* Picture [h][w][c] becomes its own crop at (dy, dx) of a border that mirrors it, its edge not repeated. Black borders
+ * would be other pictures than the network is used on: BatchNorm's statistics would be theirs. */
 static void shift_picture(float *image, const lw_dataset *d, int32_t dy, int32_t dx)
 {
-    int64_t c = d->channels, line = d->w * c, kept = (d->w - abs(dx)) * c;
-    for (int32_t k = 0; k < d->h; k++) {
-        int32_t y = dy >= 0 ? k : d->h - 1 - k; /* before the line that is read is written */
-        float *to = image + y * line;
-        bool inside = y + dy >= 0 && y + dy < d->h;
-        if (inside)
-            memmove(to + LW_MAX(-dx, 0) * c, to + dy * line + LW_MAX(dx, 0) * c,
-                    sizeof *to * (size_t)kept);
-        for (int64_t i = 0; i < line; i++)
-            if (!inside || i < -dx * c || i >= line - dx * c)
-                to[i] = -1.0f;
-    }
+    const int64_t line = (int64_t)d->w * d->channels;
+    shift_line(image, d->h, line, dy);
+    for (int32_t y = 0; y < d->h; y++)
+        shift_line(image + y * line, d->w, d->channels, dx);
 }
 
 /* In [-limit, limit] from a random word. */

@@ -35,10 +35,11 @@ void lw_batch_clear(lw_batch *b);
 typedef struct lw_loader_opts {
     int32_t batch_size;
     uint64_t seed;
-    bool flip;     /* mirror each picture with probability 1/2 */
-    int32_t shift; /* move each by up to so many pixels up or down and left or right, -1 (black)
-                           behind it: a crop of the picture with that border */
-    bool ordered;  /* rows in the order of the data, not shuffled */
+    bool flip; /* mirror each picture with probability 1/2 */
+    int32_t
+        shift; /* move each by up to so many pixels, fewer than half a side, up or down and left or
+                      right, its mirror image behind it: a crop of the picture with that border */
+    bool ordered;       /* rows in the order of the data, not shuffled */
     int64_t start_step; /* first batch; resuming needs nothing else */
     int64_t end_step;   /* batches are start_step..end_step-1; 0: without end */
     int32_t slots;      /* batches in flight; 0: 3 */

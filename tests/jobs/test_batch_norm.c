@@ -191,6 +191,9 @@ static void test_refusals(void **state)
     assert_non_null(strstr(lab_err, "statistics of 4 pictures are noise"));
     lab_expect(2, TINY_ENCODER " --objective judge --crop-padding 2 --steps 1 --output-dir no");
     assert_non_null(strstr(lab_err, "--crop-padding: --objective judge"));
+    lab_expect(2, TRAINED "0 --steps 1 --output-dir no"); /* 20 pixels */
+    assert_non_null(
+        strstr(lab_err, "--crop-padding 20: pictures of 16 x 16 can be moved by up to 7"));
 }
 
 int main(void)

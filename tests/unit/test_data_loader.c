@@ -88,15 +88,20 @@ static void images_are_the_rows_mirrored_or_not(void **state)
     assert_true(b.images[0] == (float)set->pixels[b.index[0] * 768] / 127.5f - 1.0f);
 }
 
-/* Is a picture of the batch row px moved by (dy, dx), black behind it? */
+/* Where a place outside 0 .. 15 is mirrored in the first or last one. */
+static int mirrored(int k)
+{
+    return k < 0 ? -k : k > 15 ? 30 - k : k;
+}
+
+/* Is a picture of the batch row px moved by (dy, dx), mirrored behind it? */
 static bool moved(const float *im, const uint8_t *px, int dy, int dx)
 {
     for (int y = 0; y < 16; y++)
         for (int x = 0; x < 16; x++)
             for (int c = 0; c < 3; c++) {
-                bool inside = y + dy >= 0 && y + dy < 16 && x + dx >= 0 && x + dx < 16;
-                float v = inside ? (float)px[((y + dy) * 16 + x + dx) * 3 + c] / 127.5f - 1.0f
-                                 : -1.0f;
+                int from = (mirrored(y + dy) * 16 + mirrored(x + dx)) * 3 + c;
+                float v = (float)px[from] / 127.5f - 1.0f;
                 if (im[(y * 16 + x) * 3 + c] != v)
                     return false;
             }

@@ -51,7 +51,7 @@ static const lw_option options[] = {
          "training pictures for each channel, folded into the convolutions when training is over"},
     {LW_OPT(lw_train_encoder_config, pictures.crop_padding), .name = "crop-padding", .min = 0,
      .max = 64, .fallback = "0", .unit = "pixels", .group = "Data",
-     .help = "classify, mae: move pictures by up to so much at random, black behind them"},
+     .help = "classify, mae: move pictures by up to so much at random, mirrored at their edges"},
     {LW_OPT(lw_train_encoder_config, mask_ratio), .name = "mask-ratio", .min = 0.01, .max = 0.99,
      .fallback = "0.5", .group = "Encoder", .help = "share of cells that mae hides"},
     {LW_OPT(lw_train_encoder_config, mask_patch), .name = "mask-patch-size", .min = 1, .max = 256,

@@ -126,6 +126,10 @@ int lw_picture_run_open(lw_picture_run *r)
                                .pool = workers > 0 ? r->decoders : r->dev->pool,
                                .obs = r->obs};
     LW_TRY(lw_data_open(c->data, &data, &r->data));
+    const int32_t side = LW_MIN(r->data->h, r->data->w), shift = r->pictures->crop_padding;
+    if (shift > 0 && 2 * shift >= side)
+        return lw_fail(LW_EUSAGE, "--crop-padding %d: pictures of %d x %d can be moved by up to %d",
+                       shift, r->data->h, r->data->w, (side - 1) / 2);
     if (r->pictures->latents)
         LW_TRY(open_latents(r));
     return lw_store_new(false, &r->store);
