@@ -70,14 +70,19 @@ typedef struct lw_launch {
 /* What a device kept of a run, to start it again at once. */
 typedef struct lw_recording lw_recording;
 
-/* One update of flat slabs: the gradient's norm, clipping, AdamW, the moving average. */
+typedef enum lw_optimizer { LW_OPTIMIZER_ADAMW, LW_OPTIMIZER_SGD } lw_optimizer;
+
+/* One update of flat slabs: the gradient's norm, clipping, the optimiser, the moving average. */
 typedef struct lw_update {
     float *slab
         [LW_SLABS]; /* [n] each, apart from each other; GRAD: the sum of gradients, only read; EMA may be
                               NULL. Gaps between entries hold 0 */
     int64_t n;
-    double lr, beta1, beta2, eps, weight_decay;
-    int64_t t;         /* number of this update: 1, 2, ... */
+    int32_t optimizer; /* lw_optimizer; formulas in kernels/optim */
+    double lr, weight_decay;
+    double beta1, beta2, eps; /* adamw */
+    double momentum;          /* sgd, which leaves V as it is */
+    int64_t t;                /* number of this update: 1, 2, ... */
     double grad_scale; /* every gradient is multiplied by it first: 1 / number of summed leaves */
     double max_norm;   /* clip to this global norm (after grad_scale); <= 0: no clipping */
     double ema_decay;  /* 0: EMA becomes a copy of PARAM, to the bit */

@@ -37,7 +37,8 @@ typedef struct lw_train_config {
     int32_t grad_accum_steps;
     int32_t leaf_size; /* samples; 0: a whole micro-batch (train_leaves.h) */
     bool flip;         /* mirrored copies, where the data allows them */
-    double learning_rate, adam_beta1, adam_beta2, adam_eps, weight_decay;
+    int32_t optimizer; /* lw_optimizer */
+    double learning_rate, adam_beta1, adam_beta2, adam_eps, momentum, weight_decay;
     double grad_clip;  /* global norm; 0: none */
     int32_t scheduler; /* lw_schedule */
     int64_t warmup_steps;

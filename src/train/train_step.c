@@ -52,7 +52,9 @@ int lw_loop_update(lw_training *l, int64_t step)
     lw_device *dev = l->job.dev;
     l->last.lr = lw_schedule_lr(c, l->state.steps, step);
     lw_update u = {
+        .optimizer = c->optimizer,
         .lr = l->last.lr,
+        .momentum = c->momentum,
         .beta1 = c->adam_beta1,
         .beta2 = c->adam_beta2,
         .eps = c->adam_eps,

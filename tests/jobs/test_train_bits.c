@@ -16,6 +16,10 @@ static const struct {
 } methods[] = {
     {"encoder", TINY_ENCODER " --objective mae --flip", ""},
     {"classify", TINY_ENCODER " --objective classify --input-noise 0.2", "--eval-every 4"},
+    {"sgd",
+     TINY_ENCODER " --objective classify --optimizer sgd --momentum 0.8 --learning-rate 0.1 "
+                  "--crop-padding 2",
+     ""},
     {"judge", TINY_ENCODER " --objective judge --input-noise 0.1", ""},
     {"ddpm", TINY_DDPM " --grad-accum-steps 2", "--sample-every 4 --ddim-steps 2"},
     {"drift", TINY_DRIFT " --encoder base_encoder --scheduler cosine --warmup-steps 2",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AdamW against PyTorch's formula in double over ten steps; ranges, splits, clipping. */
+/* AdamW and SGD against PyTorch's formulas in double over ten steps; ranges, splits, clipping. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -74,6 +74,52 @@ static void ten_steps(check *t)
     free(w);
 }
 
+/* torch.optim.SGD's single-tensor step with momentum and nesterov, dampening 0, and EMA, in double. */
+static void torch_sgd(model *w, const float *g, const lw_sgd *o, int t)
+{
+    for (int i = 0; i < N; i++) {
+        double gi = (double)g[i] * o->grad_scale + o->weight_decay * w->p[i];
+        w->m[i] = t == 1 ? gi : o->momentum * w->m[i] + gi;
+        w->p[i] -= o->lr * (gi + o->momentum * w->m[i]);
+        w->ema[i] = o->ema_decay * w->ema[i] + (1.0 - o->ema_decay) * w->p[i];
+    }
+}
+
+static void ten_steps_of_sgd(check *t)
+{
+    lw_kernels k;
+    lw_kernels_init(&k, t->isa);
+    float *p = check_in(t, N, 1, -1, 1), *m = check_in(t, N, 1, 0, 0),
+          *ema = check_copy(t, p, N, 1);
+    float *p2 = check_copy(t, p, N, 0), *m2 = check_copy(t, m, N, 0),
+          *ema2 = check_copy(t, p, N, 0);
+    float *p3 = check_copy(t, p, N, 0), *m3 = check_copy(t, m, N, 0); /* without an average */
+    model *w = calloc(1, sizeof *w);
+    for (int i = 0; i < N; i++)
+        w->p[i] = w->ema[i] = (double)p[i];
+    for (int s = 1; s <= STEPS; s++) {
+        float *g = check_in(t, N, 1, -0.3, 0.4);
+        const lw_sgd o = {.lr = 1e-2 * s,
+                          .momentum = 0.9,
+                          .weight_decay = 0.05,
+                          .grad_scale = 0.5,
+                          .ema_decay = 0.9};
+        torch_sgd(w, g, &o, s);
+        k.optim.sgd(p, m, ema, g, &o, 0, N);
+        k.optim.sgd(p3, m3, NULL, g, &o, 0, N);
+        for (int from = 0; from < N; from += 77) /* the same step in pieces */
+            k.optim.sgd(p2, m2, ema2, g, &o, from, from + 77 < N ? from + 77 : N);
+    }
+    check_close(t, p, w->p, N, (check_tol){.abs = 1e-6, .rel = 1e-6}, "p");
+    check_close(t, m, w->m, N, (check_tol){.abs = 1e-6, .rel = 1e-6}, "m");
+    check_close(t, ema, w->ema, N, (check_tol){.abs = 1e-6, .rel = 1e-6}, "ema");
+    check_same(t, p2, p, N * 4, "p in pieces");
+    check_same(t, m2, m, N * 4, "m in pieces");
+    check_same(t, ema2, ema, N * 4, "ema in pieces");
+    check_same(t, p3, p, N * 4, "p without an average");
+    free(w);
+}
+
 static void without_ema(check *t)
 {
     lw_kernels k;
@@ -123,7 +169,9 @@ static void clipping(check *t)
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {
-        {"ten_steps", ten_steps}, {"without_ema", without_ema}, {"clipping", clipping}};
+    static const check_case cases[] = {{"ten_steps", ten_steps},
+                                       {"ten_steps_of_sgd", ten_steps_of_sgd},
+                                       {"without_ema", without_ema},
+                                       {"clipping", clipping}};
     return check_main(argc, argv, "optim", cases, LW_COUNT(cases));
 }

@@ -228,7 +228,7 @@ static lw_store *wide_store(void)
 }
 
 /* Three updates; what every slab holds afterwards, hashed. */
-static uint64_t run_updates(int threads, double *norm)
+static uint64_t run_updates(int threads, lw_optimizer optimizer, double *norm)
 {
     lw_store *s = wide_store();
     lw_device *dev = NULL;
@@ -238,6 +238,8 @@ static uint64_t run_updates(int threads, double *norm)
     for (int t = 1; t <= 3; t++) {
         lw_update a = args_of(s);
         a.t = t;
+        a.optimizer = optimizer;
+        a.momentum = 0.9;
         assert_ok(dev->update(dev->self, &a, norm));
     }
     for (int i = 0; i < LW_SLABS; i++)
@@ -247,15 +249,17 @@ static uint64_t run_updates(int threads, double *norm)
     return h;
 }
 
-static void test_adamw_threads(void **state)
+static void test_update_threads(void **state)
 {
     static const int threads[] = {1, 2, 3, 5};
-    double first = 0, norm = 0;
-    uint64_t h = run_updates(1, &first);
     (void)state;
-    for (size_t i = 0; i < LW_COUNT(threads); i++) {
-        assert_true(run_updates(threads[i], &norm) == h);
-        assert_true(norm == first);
+    for (int o = LW_OPTIMIZER_ADAMW; o <= LW_OPTIMIZER_SGD; o++) {
+        double first = 0, norm = 0;
+        uint64_t h = run_updates(1, (lw_optimizer)o, &first);
+        for (size_t i = 0; i < LW_COUNT(threads); i++) {
+            assert_true(run_updates(threads[i], (lw_optimizer)o, &norm) == h);
+            assert_true(norm == first);
+        }
     }
 }
 
@@ -315,6 +319,42 @@ static void test_adamw_values(void **state)
     lw_store_free(&s);
 }
 
+/* Two updates from M = 0 under a clipped gradient; V is not touched. */
+static void test_sgd_values(void **state)
+{
+    lw_store *s = wide_store();
+    lw_device *dev = NULL;
+    double norm;
+    (void)state;
+    assert_ok(cpu_device(2, lw_isa_best(), &dev));
+    fill(s, 4);
+    const uint64_t v = lw_store_hash(s, LW_SLAB_V);
+    lw_update a = args_of(s);
+    a.optimizer = LW_OPTIMIZER_SGD;
+    a.momentum = 0.8;
+    double *p = malloc(sizeof *p * (size_t)a.n), *m = calloc((size_t)a.n, sizeof *m);
+    for (int64_t i = 0; i < a.n; i++) {
+        p[i] = (double)a.slab[LW_SLAB_PARAM][i];
+        assert_true(a.slab[LW_SLAB_M][i] == 0);
+    }
+    for (a.t = 1; a.t <= 2; a.t++) {
+        assert_ok(dev->update(dev->self, &a, &norm));
+        double clip = 0.5 * 2.0 / (norm + 1e-6);
+        for (int64_t i = 0; i < a.n; i++) {
+            double g = clip * (double)a.slab[LW_SLAB_GRAD][i] + 0.1 * p[i];
+            m[i] = 0.8 * m[i] + g;
+            p[i] -= 1e-2 * (g + 0.8 * m[i]);
+            assert_true(fabs((double)a.slab[LW_SLAB_PARAM][i] - p[i]) < 2e-6);
+            assert_true(fabs((double)a.slab[LW_SLAB_M][i] - m[i]) < 2e-6);
+        }
+    }
+    assert_true(lw_store_hash(s, LW_SLAB_V) == v);
+    free(p);
+    free(m);
+    lw_backend_close(&dev);
+    lw_store_free(&s);
+}
+
 static void test_adamw_refuses_nan(void **state)
 {
     lw_store *s = wide_store();
@@ -364,7 +404,8 @@ int main(void)
         cmocka_unit_test(test_first_bad),
         cmocka_unit_test(test_no_average),
         cmocka_unit_test(test_adamw_values),
-        cmocka_unit_test(test_adamw_threads),
+        cmocka_unit_test(test_sgd_values),
+        cmocka_unit_test(test_update_threads),
         cmocka_unit_test(test_adamw_refuses_nan),
         cmocka_unit_test(test_sum_and_copy),
     };

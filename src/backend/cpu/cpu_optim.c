@@ -12,7 +12,8 @@ static const int64_t task_floats = (int64_t)TASK_CHUNKS * LW_REDUCE_CHUNK;
 typedef struct optim_job {
     const cpu *c;
     const lw_update *u;
-    lw_adamw o;
+    lw_adamw adamw;
+    lw_sgd sgd;
 } optim_job;
 
 static void norm_task(void *arg, int64_t task, int worker)
@@ -30,11 +31,16 @@ static void update_task(void *arg, int64_t task, int worker)
     const lw_update *u = j->u;
     const lw_optim_range whole = {.begin = 0, .end = u->n, .decay = 1};
     int64_t from = task * task_floats, to = LW_MIN(from + task_floats, u->n);
-    float *param = u->slab[LW_SLAB_PARAM], *ema = u->slab[LW_SLAB_EMA];
+    float *param = u->slab[LW_SLAB_PARAM], *m = u->slab[LW_SLAB_M], *ema = u->slab[LW_SLAB_EMA];
+    const float *grad = u->slab[LW_SLAB_GRAD];
     bool copies = ema && u->ema_decay == 0.0; /* ema + 1 (param - ema) would be off by a rounding */
     (void)worker;
-    j->c->k.optim.adamw(param, u->slab[LW_SLAB_M], u->slab[LW_SLAB_V], copies ? NULL : ema,
-                        u->slab[LW_SLAB_GRAD], &j->o, &whole, 1, from, to);
+    float *average = copies ? NULL : ema;
+    if (u->optimizer == LW_OPTIMIZER_SGD)
+        j->c->k.optim.sgd(param, m, average, grad, &j->sgd, from, to);
+    else
+        j->c->k.optim.adamw(param, m, u->slab[LW_SLAB_V], average, grad, &j->adamw, &whole, 1, from,
+                            to);
     if (copies)
         memcpy(ema + from, param + from, sizeof(float) * (size_t)(to - from));
 }
@@ -63,15 +69,20 @@ int lw_cpu_update(void *self, const lw_update *u, double *grad_norm)
     if (!isfinite(norm))
         return lw_fail(LW_ENUMERIC, "the gradient norm of update %lld is not finite",
                        (long long)u->t);
-    j.o = (lw_adamw){.lr = u->lr,
-                     .beta1 = u->beta1,
-                     .beta2 = u->beta2,
-                     .eps = u->eps,
+    j.sgd = (lw_sgd){.lr = u->lr,
+                     .momentum = u->momentum,
                      .weight_decay = u->weight_decay,
-                     .bias1 = 1.0 - pow(u->beta1, (double)u->t),
-                     .bias2 = 1.0 - pow(u->beta2, (double)u->t),
                      .grad_scale = coef,
                      .ema_decay = u->ema_decay};
+    j.adamw = (lw_adamw){.lr = u->lr,
+                         .beta1 = u->beta1,
+                         .beta2 = u->beta2,
+                         .eps = u->eps,
+                         .weight_decay = u->weight_decay,
+                         .bias1 = 1.0 - pow(u->beta1, (double)u->t),
+                         .bias2 = 1.0 - pow(u->beta2, (double)u->t),
+                         .grad_scale = coef,
+                         .ema_decay = u->ema_decay};
     lw_pool_run(c->dev.pool, tasks_of(u->n), update_task, &j);
     *grad_norm = norm;
     return 0;

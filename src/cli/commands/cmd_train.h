@@ -85,7 +85,13 @@
      .help = "parts of a step whose gradients are summed before the update"},                      \
     LW_LEAF_OPTION(T, train, "pictures"),                                                          \
     {LW_OPT(T, train.learning_rate), .name = "learning-rate", .resume = LW_RESUME_SCHEDULE, .aliases = "lr", .min = 0,           \
-     .max = 10, .fallback = d_lr, .group = "Optimiser", .help = "AdamW's peak learning rate"},     \
+     .max = 10, .fallback = d_lr, .group = "Optimiser", .help = "peak learning rate"},             \
+    {LW_OPT(T, train.optimizer), .name = "optimizer", .choices = "adamw|sgd",                      \
+     .fallback = "adamw", .group = "Optimiser",                                                    \
+     .help = "adamw, or sgd with Nesterov's momentum, which wants a learning rate a hundred times "\
+             "as large and a --weight-decay, here of the gradient, a hundredth"},                  \
+    {LW_OPT(T, train.momentum), .name = "momentum", .min = 0, .max = 0.9999,                       \
+     .fallback = "0.9", .group = "Optimiser", .help = "of sgd"},                                   \
     {LW_OPT(T, train.scheduler), .name = "scheduler", .resume = LW_RESUME_SCHEDULE, .choices = "constant|cosine",                \
      .fallback = d_schedule, .group = "Optimiser", .help = "learning rate after the warm-up"},     \
     {LW_OPT(T, train.lr_floor), .name = "lr-floor", .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1, .fallback = d_floor,       \
@@ -93,13 +99,13 @@
     {LW_OPT(T, train.warmup_steps), .name = "warmup-steps", .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1e9,                  \
      .fallback = d_warmup, .group = "Optimiser", .help = "linear warm-up"},                        \
     {LW_OPT(T, train.adam_beta1), .name = "adam-beta1", .min = 0, .max = 0.99999,                  \
-     .fallback = "0.9", .group = "Optimiser", .help = "decay of the first moment"},                \
+     .fallback = "0.9", .group = "Optimiser", .help = "adamw: decay of the first moment"},                \
     {LW_OPT(T, train.adam_beta2), .name = "adam-beta2", .min = 0, .max = 0.999999,                 \
-     .fallback = d_beta2, .group = "Optimiser", .help = "decay of the second moment"},             \
+     .fallback = d_beta2, .group = "Optimiser", .help = "adamw: decay of the second moment"},             \
     {LW_OPT(T, train.adam_eps), .name = "adam-eps", .min = 0, .max = 1, .fallback = "1e-8",        \
-     .group = "Optimiser", .help = "added to the root of the second moment"},                      \
+     .group = "Optimiser", .help = "adamw: added to the root of the second moment"},                      \
     {LW_OPT(T, train.weight_decay), .name = "weight-decay", .min = 0, .max = 10,                   \
-     .fallback = d_wd, .group = "Optimiser", .help = "decoupled decay"},                           \
+     .fallback = d_wd, .group = "Optimiser", .help = "adamw: decoupled; sgd: part of the gradient"},                           \
     {LW_OPT(T, train.grad_clip), .name = "grad-clip", .min = 0, .max = 1e9, .fallback = d_clip,    \
      .group = "Optimiser", .help = "global norm gradients are clipped to; 0: no clipping"},        \
     {LW_OPT(T, train.ema_decay), .name = "ema-decay", .min = 0, .max = 0.9999999,                  \

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optim: AdamW (Loshchilov and Hutter 2019, the decoupled form of PyTorch's torch.optim.AdamW) and
- * the exponential moving average of the weights, one pass over flat slabs. Elements are
- * independent: same bits for any split, and on AVX2 and AVX-512.
+ * optim: AdamW (Loshchilov and Hutter 2019, the decoupled form of PyTorch's torch.optim.AdamW), SGD with
+ * Nesterov's momentum (Sutskever et al. 2013, the form of torch.optim.SGD with nesterov) and the exponential
+ * moving average of the weights, one pass over flat slabs. Elements are independent: same bits for any
+ * split, and on AVX2 and AVX-512.
  *
+ * AdamW:
  *   g' = grad_scale g
  *   p  = p - lr weight_decay p
  *   m  = m + (1 - beta1) (g' - m)
@@ -11,10 +13,17 @@
  *   p  = p - (lr / bias1) m / (sqrt(v) / sqrt(bias2) + eps)    bias_i = 1 - beta_i^t, t = 1, 2, ..
  *   ema = ema + (1 - ema_decay) (p - ema)
  *
+ * SGD; decay is coupled (part of the gradient), m begins with 0:
+ *   g' = grad_scale g + weight_decay p
+ *   m  = momentum m + g'
+ *   p  = p - lr (g' + momentum m)
+ *   ema as above
+ *
  * The gradient norm comes from reduce.chunk_sumsq over the slab, then optim.clip.
  *
  * Cost: 36 bytes a parameter (five slabs read, four written), 28 without the average, and a root
- * and a division. Bound by memory: 34 GB/s on one thread (docs/performance-zen4.md).
+ * and a division. SGD 28 and 20 bytes. Bound by memory: 34 GB/s on one thread
+ * (docs/performance-zen4.md).
  */
 #ifndef LW_KERNELS_OPTIM_H
 #define LW_KERNELS_OPTIM_H
@@ -28,6 +37,11 @@ typedef struct lw_adamw {
     double ema_decay;    /* unused when ema is NULL */
 } lw_adamw;
 
+typedef struct lw_sgd {
+    double lr, momentum, weight_decay;
+    double grad_scale, ema_decay; /* as of lw_adamw */
+} lw_sgd;
+
 /* Consecutive elements [begin, end) of the slabs and whether weight decay applies to them. */
 typedef struct lw_optim_range {
     ptrdiff_t begin, end;
@@ -40,6 +54,9 @@ typedef struct lw_optim_range {
 typedef void lw_optim_adamw_fn(float *p, float *m, float *v, float *ema, const float *g,
                                const lw_adamw *o, const lw_optim_range *range, ptrdiff_t n_range,
                                ptrdiff_t begin, ptrdiff_t end);
+/* The same by SGD, for all elements of [begin, end). */
+typedef void lw_optim_sgd_fn(float *p, float *m, float *ema, const float *g, const lw_sgd *o,
+                             ptrdiff_t begin, ptrdiff_t end);
 /* ema = ema + (1 - decay) (p - ema) alone. */
 typedef void lw_optim_ema_fn(float *ema, const float *p, double decay, ptrdiff_t begin,
                              ptrdiff_t end);
@@ -51,6 +68,7 @@ typedef void lw_optim_clip_fn(double *coef, double *norm, const double *part, pt
 
 struct lw_optim_kernels {
     lw_optim_adamw_fn *adamw;
+    lw_optim_sgd_fn *sgd;
     lw_optim_ema_fn *ema;
     lw_optim_clip_fn *clip;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AdamW and EMA, the oracle: double arithmetic, state rounded to float once per step. */
+/* AdamW, SGD and EMA, the oracle: double arithmetic, state rounded to float once per step. */
 #include "kernels/optim/optim.h"
 
 #include <math.h>
@@ -30,6 +30,19 @@ void lw_optim_adamw_ref(float *p, float *m, float *v, float *ema, const float *g
         ptrdiff_t to = range[k].end < end ? range[k].end : end;
         adamw_range(p, m, v, ema, g, o, range[k].decay ? o->weight_decay : 0.0, from, to);
     }
+}
+
+void lw_optim_sgd_ref(float *p, float *m, float *ema, const float *g, const lw_sgd *o,
+                      ptrdiff_t begin, ptrdiff_t end)
+{
+    for (ptrdiff_t i = begin; i < end; i++) {
+        double gi = (double)g[i] * o->grad_scale + o->weight_decay * (double)p[i];
+        double mi = o->momentum * (double)m[i] + gi;
+        p[i] = (float)((double)p[i] - o->lr * (gi + o->momentum * mi));
+        m[i] = (float)mi;
+    }
+    if (ema)
+        lw_optim_ema_ref(ema, p, o->ema_decay, begin, end);
 }
 
 void lw_optim_ema_ref(float *ema, const float *p, double decay, ptrdiff_t begin, ptrdiff_t end)
