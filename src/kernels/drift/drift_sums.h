@@ -32,7 +32,7 @@ typedef struct drift_taus {
     int base[LW_DRIFT_MAX_TAU]; /* index of the base temperature; itself for a base */
     int power[LW_DRIFT_MAX_TAU];
     float b[LW_DRIFT_MAX_TAU];     /* 1 / (unit tau factor) */
-    float least[LW_DRIFT_MAX_TAU]; /* exponentials of the base are raised to this, so that powers
+    float least[LW_DRIFT_MAX_TAU]; /* exponentials of the base up to this count as 0, so that powers
                                       stay normal numbers */
 } drift_taus;
 
@@ -69,17 +69,20 @@ static drift_taus drift_taus_of(const drift_job *q)
     return t;
 }
 
+/* 0 and not the least normal number where it underflows: a product with that one would be denormal,
+ * and on some machines a denormal result takes 150 cycles. Each sample meets one, in itself. */
 LW_WORD vf drift_exp(vf x)
 {
-    return v_exp_inside(v_max(x, v_set1(DRIFT_LEAST)));
+    vf least = v_set1(DRIFT_LEAST);
+    return v_select_gt(x, least, v_exp_inside(v_max(x, least)), v_zero());
 }
 
-/* e^p; p is a constant where this is called but for rare powers. */
+/* e^p, 0 below least; p is a constant where this is called but for rare powers. */
 LW_WORD vf drift_power(vf e, vf least, int p)
 {
     if (p == 1)
         return e;
-    e = v_max(e, least);
+    e = v_select_gt(e, least, e, v_zero());
     if (p == 2 || p == 4 || p == 10) {
         vf e2 = v_mul(e, e);
         if (p == 2)
