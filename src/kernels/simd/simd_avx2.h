@@ -183,6 +183,13 @@ LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
     vf s = _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
     _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1)));
 }
+LW_WORD void v_hmin4(float *to, vf a, vf b, vf c, vf d)
+{
+    vf ab = _mm256_min_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+    vf cd = _mm256_min_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+    vf s = _mm256_min_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+    _mm_storeu_ps(to, _mm_min_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1)));
+}
 LW_WORD double v_hsum_d(vf a)
 {
     __m256d h = _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(a)),

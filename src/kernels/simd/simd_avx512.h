@@ -195,6 +195,14 @@ LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
     __m256 h = _mm256_add_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
     _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1)));
 }
+LW_WORD void v_hmin4(float *to, vf a, vf b, vf c, vf d)
+{
+    vf ab = _mm512_min_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    vf cd = _mm512_min_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    vf s = _mm512_min_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+    __m256 h = _mm256_min_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
+    _mm_storeu_ps(to, _mm_min_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1)));
+}
 LW_WORD double v_hsum_d(vf a)
 {
     __m512d s = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a)),

@@ -162,6 +162,10 @@ LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
     to[2] = c;
     to[3] = d;
 }
+LW_WORD void v_hmin4(float *to, vf a, vf b, vf c, vf d)
+{
+    v_hsum4(to, a, b, c, d);
+}
 LW_WORD double v_hsum_d(vf a)
 {
     return (double)a;
