@@ -28,9 +28,10 @@
  * Work is cut into phases with a barrier between: run all tasks of phase 0, then of phase 1, ... in
  * any order inside a phase. Two regimes, chosen by shape: TILE (many small groups, a task is some
  * whole groups) and SWEEP (few large groups, a task is a block of generated samples). Distances are
- * kept between phases while all of them fit LW_DRIFT_PARK bytes. Else SWEEP meets them once: it
- * takes the normalisers ahead of S (drift_ahead.h) and notes the few pairs that may matter once these
- * are known (drift_near.h). Where affinities have no floor it keeps distances of a first part of the
+ * kept between phases while all of them fit LW_DRIFT_PARK bytes (in TILE, of few channels,
+ * LW_DRIFT_CACHED). Else TILE computes them again, and SWEEP meets them once: it takes the
+ * normalisers ahead of S (drift_ahead.h) and notes the few pairs that may matter once these are
+ * known (drift_near.h). Where affinities have no floor it keeps distances of a first part of the
  * samples, no more than the operands take and than LW_DRIFT_PARK, and computes the others again,
  * once. Memory beyond the operands is O(G T (N + M) (C + K) + K G T N C), never N x M.
  *

@@ -181,9 +181,10 @@ static double drift_span(const drift_job *q, float *cmin, const drift_ahead *a, 
                          ptrdiff_t j0, ptrdiff_t j1, int columns)
 {
     float *keep = drift_kept(q, st);
+    ptrdiff_t rows = a ? LW_DRIFT_ROWS : drift_tile_rows(st);
     double sum = 0;
-    for (; j0 < j1; j0 += LW_DRIFT_ROWS) {
-        ptrdiff_t n = j1 - j0 < LW_DRIFT_ROWS ? j1 - j0 : LW_DRIFT_ROWS;
+    for (; j0 < j1; j0 += rows) {
+        ptrdiff_t n = j1 - j0 < rows ? j1 - j0 : rows;
         float *tile = keep ? keep + j0 * st.lanes : q->buf_d;
         drift_survey part = {cmin, v_zero()};
         ptrdiff_t known = drift_mirror(q, keep, tile, st, j0, n);

@@ -140,7 +140,7 @@ LW_WORD void drift_root_rows(const drift_job *q, drift_survey *to, float *row, d
                 continue;
             least = v_min(least, d[r]);
             low[r] = v_min(low[r], d[r]);
-            to->sum = v_fma(v_select_gt(far, d[r], d[r], v_zero()), v_set1(q->w[j + r]), to->sum);
+            to->sum = v_fma(v_keep(v_gt(far, d[r]), d[r]), v_set1(q->w[j + r]), to->sum);
         }
         if (to)
             v_store(q->rmin + st.i0 + i, least);
@@ -201,12 +201,20 @@ static void drift_fresh(const drift_job *q, float *tile, drift_strip st, ptrdiff
     drift_roots(q, NULL, tile, st, j0, n, 0);
 }
 
-/* Those of a strip to all targets into their place. */
+/* Targets of a tile of distances that stays in the first cache: a whole number of products' rows at
+ * any level where lanes are few. */
+static ptrdiff_t drift_tile_rows(drift_strip st)
+{
+    return st.lanes == 16 ? 96 : LW_DRIFT_ROWS;
+}
+
+/* Distances of a strip to all targets into their place. */
 static void drift_fresh_strip(const drift_job *q, drift_strip st)
 {
-    for (ptrdiff_t j = 0; j < q->d.m; j += LW_DRIFT_ROWS)
+    ptrdiff_t rows = drift_tile_rows(st);
+    for (ptrdiff_t j = 0; j < q->d.m; j += rows)
         drift_fresh(q, drift_kept(q, st) + j * st.lanes, st, j,
-                    q->d.m - j < LW_DRIFT_ROWS ? q->d.m - j : LW_DRIFT_ROWS);
+                    q->d.m - j < rows ? q->d.m - j : rows);
 }
 
 /* Distances of a tile, kept ones or fresh ones in scratch; a sample is `self` away from itself. */

@@ -24,7 +24,15 @@ static float drift_floor(const drift_job *q)
     return (float)(q->rule.inside > 0 ? sqrt(q->rule.inside) : q->rule.floor);
 }
 
-/* n targets from j0: what lies above the floor to buf_a, which to bits, and added to
+/* Whether dense products serve whatever is above the floor. Of sixteen samples most pairs are (an
+ * average softmax over these is 1/16, so the other need only be above 2e-5), and up to so many channels
+ * it costs more to find out which are not than to add zeros. */
+static int drift_dense(const drift_job *q, drift_strip st)
+{
+    return st.lanes == 16 && q->d.cp <= 96;
+}
+
+/* n targets from j0: what lies above the floor to buf_a, which (if noted) to bits, and added to
  * sum[lanes]. soft: A = w sqrt(p^2 + floor^2), not w max(p, floor). lanes: of the strip; where it is a
  * constant, sums stay in registers. */
 LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *sum, const float *e,
@@ -64,8 +72,7 @@ LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *
     }
     for (ptrdiff_t i = 0; i < lanes; i += VL)
         v_store(sum + i, sums[i / VL]);
-    if (noted)
-        tally->pairs += pairs;
+    tally->pairs += pairs;
 }
 
 LW_WORD void drift_affinity(const drift_job *q, drift_tally *tally, float *sum, const float *e,
@@ -74,10 +81,13 @@ LW_WORD void drift_affinity(const drift_job *q, drift_tally *tally, float *sum, 
 {
     if (q->rule.inside > 0)
         drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 1, p, st.lanes, 1);
-    else if (st.lanes == 16)
+    else if (drift_dense(q, st))
         drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, 16, 0);
+    else if (st.lanes == 16)
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, 16, 1);
     else if (st.lanes == LW_DRIFT_LANES)
-        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, LW_DRIFT_LANES, 1);
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, LW_DRIFT_LANES,
+                            1);
     else
         drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, st.lanes, 1);
 }
@@ -195,7 +205,7 @@ static void drift_gather(const drift_job *q, float *out, float *sum, const drift
     drift_tally tally = {0};
     DRIFT_BY_POWER(t->power[k], drift_affinity, q, &tally, sum, e, st, j0, n, k, least, at);
     ptrdiff_t vectors = q->d.cp / 16;
-    if (st.lanes == 16 || tally.pairs * (5 * vectors + 36) >= 4 * n * st.live * vectors) {
+    if (drift_dense(q, st) || tally.pairs * (5 * vectors + 36) >= 4 * n * st.live * vectors) {
         drift_gather_dense(q, out, st, j0, n, first);
         return;
     }

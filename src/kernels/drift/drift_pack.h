@@ -238,7 +238,7 @@ static float drift_farthest(const drift_job *q, float bound)
     vf far = v_zero(), most = v_set1(bound);
     for (ptrdiff_t j = 0; j < q->d.m; j += VL) {
         vf norm = v_load_n(q->tn + j, q->d.m - j < VL ? q->d.m - j : VL);
-        far = v_max(far, v_sel(v_le(norm, most), norm, v_zero()));
+        far = v_max(far, v_keep(v_le(norm, most), norm));
     }
     return v_hmax(far);
 }

@@ -74,7 +74,7 @@ static drift_taus drift_taus_of(const drift_job *q)
 LW_WORD vf drift_exp(vf x)
 {
     vf least = v_set1(DRIFT_LEAST);
-    return v_select_gt(x, least, v_exp_inside(v_max(x, least)), v_zero());
+    return v_keep(v_gt(x, least), v_exp_normal(v_max(x, least)));
 }
 
 /* e^p, 0 below least; p is a constant where this is called but for rare powers. */
@@ -82,7 +82,7 @@ LW_WORD vf drift_power(vf e, vf least, int p)
 {
     if (p == 1)
         return e;
-    e = v_select_gt(e, least, e, v_zero());
+    e = v_keep(v_gt(e, least), e);
     if (p == 2 || p == 4 || p == 10) {
         vf e2 = v_mul(e, e);
         if (p == 2)

@@ -144,6 +144,10 @@ LW_WORD uint32_t vm_bits(vm a) /* lane l is bit l */
 {
     return (uint32_t)_mm256_movemask_ps(a);
 }
+LW_WORD vf v_keep(vm m, vf x)
+{
+    return _mm256_and_ps(m, x);
+}
 LW_WORD vf v_sel(vm m, vf x, vf y)
 {
     return _mm256_blendv_ps(y, x, m);

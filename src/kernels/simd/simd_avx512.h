@@ -148,6 +148,10 @@ LW_WORD uint32_t vm_bits(vm a) /* lane l is bit l */
 {
     return a;
 }
+LW_WORD vf v_keep(vm m, vf x)
+{
+    return _mm512_maskz_mov_ps(m, x);
+}
 LW_WORD vf v_sel(vm m, vf x, vf y)
 {
     return _mm512_mask_blend_ps(m, y, x);

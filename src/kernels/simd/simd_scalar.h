@@ -143,6 +143,10 @@ LW_WORD uint32_t vm_bits(vm a) /* lane l is bit l */
 {
     return a != 0;
 }
+LW_WORD vf v_keep(vm m, vf x)
+{
+    return m ? x : 0.0f;
+}
 LW_WORD vf v_sel(vm m, vf x, vf y)
 {
     return m ? x : y;
