@@ -43,7 +43,7 @@
  *
  * Cost: 2 N M C (K + 1) FLOP a group, of which large groups do less: most affinities lie at their
  * floor and share one vector. Of that floor at the peak of one thread, small groups take 1.25 to
- * 1.30 times the time, large ones 0.31 to 0.42, groups of 16 x 80 with 32 channels 4.0
+ * 1.30 times the time, large ones 0.31 to 0.42, groups of 16 samples with 64 to 16 channels 3 to 6
  * (docs/performance-zen4.md).
  *
  * Files: drift_layout.h is the map of memory and of phases, drift_ref.inc the field in plain C.

@@ -93,10 +93,11 @@ typedef struct drift_survey {
 LW_WORD void drift_squared(const drift_job *q, vf *d2, float *row, ptrdiff_t pitch, ptrdiff_t j,
                            ptrdiff_t lane, const int rows)
 {
-    int direct = q->s->c <= LW_DRIFT_DIRECT; /* suffers from the rounding of centring only */
-    float close = direct ? 1e-7f : 1e-3f;
+    int direct = q->s->c <= LW_DRIFT_DIRECT;
+    float close = direct ? 1e-7f
+                         : 1e-3f; /* differences suffer from the rounding of centring only */
     const vf near = v_set1(close), xn = v_load(q->xn + lane);
-    vm repair = v_lt(xn, v_zero());
+    vm repair = v_lt(xn, v_zero()); /* none */
     LW_UNROLL_UP_TO(4)
     for (int r = 0; r < rows; r++) {
         vf both = v_add(v_set1(q->tn[j + r]), xn);
