@@ -112,16 +112,21 @@ LW_WORD void drift_pack_targets(const drift_job *q, ptrdiff_t j, ptrdiff_t n)
         drift_pack_rows(q, j, drift_place_of(q, j), 1);
 }
 
-/* Target j, centred. Its rounded copy, too, where distances are to be computed from these. */
-LW_WORD void drift_centred(const drift_job *q, ptrdiff_t j, float *to)
+/* n targets of one kind from j, centred. Rounded copies, too, where distances are to be computed from
+ * these. */
+LW_WORD void drift_centred(const drift_job *q, ptrdiff_t j, ptrdiff_t n, float *to)
 {
-    const float *from = drift_target(q, j);
-    uint16_t *low = q->d.low && !q->d.kept ? drift_low_at(q, j) : NULL;
-    for (ptrdiff_t c = 0, n = q->s->c; c < q->d.cp; c += VL, n -= VL) {
-        vf t = n >= VL ? v_sub(v_load(from + c), v_load(q->mean + c))
-               : n > 0 ? v_sub(v_load_n(from + c, n), v_load_n(q->mean + c, n))
-                       : v_zero();
-        drift_pack_vector(to + c, low ? low + c : NULL, t, t);
+    const drift_place at = drift_place_of(q, j);
+    const float *from = drift_vector(q, at), *mean = q->mean;
+    ptrdiff_t row = drift_row_of(q, at.kind), pitch = q->d.pitch, cp = q->d.cp, channels = q->s->c;
+    for (ptrdiff_t r = 0; r < n; r++, from += row, to += pitch) {
+        uint16_t *low = q->d.low && !q->d.kept ? drift_low_at(q, j + r) : NULL;
+        for (ptrdiff_t c = 0, some = channels; c < cp; c += VL, some -= VL) {
+            vf t = some >= VL ? v_sub(v_load(from + c), v_load(mean + c))
+                   : some > 0 ? v_sub(v_load_n(from + c, some), v_load_n(mean + c, some))
+                              : v_zero();
+            drift_pack_vector(to + c, low ? low + c : NULL, t, t);
+        }
     }
 }
 
@@ -135,9 +140,13 @@ static float *drift_rows_at(const drift_job *q, ptrdiff_t j0)
 /* Targets j0 .. j0 + n - 1 centred, where all else about them is known. */
 static void drift_pack_late(const drift_job *q, ptrdiff_t j0, ptrdiff_t n)
 {
+    float *to = drift_rows_at(q, j0);
     drift_fetch(q, n);
-    for (ptrdiff_t j = j0; j < j0 + n; j++)
-        drift_centred(q, j, drift_rows_at(q, j0) + (j - j0) * q->d.pitch);
+    for (ptrdiff_t j = j0, some; j < j0 + n; j += some) {
+        ptrdiff_t end = drift_kind_end(q, j);
+        some = end < j0 + n ? end - j : j0 + n - j;
+        drift_centred(q, j, some, to + (j - j0) * q->d.pitch);
+    }
 }
 
 /* What is done with targets on their way. */
@@ -151,19 +160,20 @@ LW_WORD void drift_each_target(const drift_job *q, ptrdiff_t jobs, ptrdiff_t ste
 {
     ptrdiff_t m = q->d.m, most = LW_DRIFT_AT_ONCE * step, n;
     for (ptrdiff_t j = 0; j < m; j += n) {
-        int kind = drift_place_of(q, j).kind;
-        ptrdiff_t end = pass == DRIFT_MEAN || kind == 2 ? m : kind == 1 ? q->d.neg : q->s->n;
+        drift_place next[LW_DRIFT_AT_ONCE];
+        ptrdiff_t end = pass == DRIFT_MEAN ? m : drift_kind_end(q, j), count = 0;
         n = end - j < most ? end - j : most;
+        for (ptrdiff_t i = j + n; i < j + n + most && i < m; i += step)
+            next[count++] = drift_place_of(q, i);
         for (ptrdiff_t b = 0; b < jobs; b++) {
-            for (ptrdiff_t next = j + n; next < j + n + most && next < m; next += step)
-                drift_prefetch(&q[b], drift_place_of(&q[b], next));
+            for (ptrdiff_t i = 0; i < count; i++)
+                drift_prefetch(&q[b], next[i]);
             if (pass == DRIFT_MEAN)
                 drift_add_to_mean(&q[b], j, step, (n + step - 1) / step, share);
             else if (pass == DRIFT_PACK)
                 drift_pack_targets(&q[b], j, n);
             else
-                for (ptrdiff_t r = j; r < j + n; r++)
-                    drift_centred(&q[b], r, q[b].t + r * q->d.pitch);
+                drift_centred(&q[b], j, n, q[b].t + j * q->d.pitch);
         }
     }
 }
