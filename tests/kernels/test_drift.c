@@ -339,6 +339,40 @@ static void near_pairs(check *t)
     }
 }
 
+/* Many groups of few channels, whose distances are not kept but computed again: to the same bits, of
+ * rounded vectors, too. */
+static void computed_again(check *t)
+{
+    for (int low = 0; low < 2; low++) {
+        lw_drift_shape s = {.g = 2,
+                            .n = 15,
+                            .np = 21,
+                            .nu = 6,
+                            .t = 1700,
+                            .c = 13,
+                            .k = 3,
+                            .tau = {0.02, 0.05, 0.2},
+                            .bf16 = low};
+        drift_problem p = drift_random(t, s, 3, 0.3, 0.6);
+        size_t bytes = lw_drift_work(&p.s);
+        drift_run(t, &p, 0);
+        if (!low) {
+            drift_oracle(t, &p);
+            expect_field(t, &p, 2e-5, "computed again");
+        }
+        float *f = p.f, *dx = p.dx;
+        p.f = check_out(t, p.nf, 1);
+        p.dx = check_out(t, p.nf, 1);
+        p.s.keep = 1;
+        drift_run(t, &p, 1);
+        check_same(t, p.f, f, (size_t)p.nf * sizeof(float), "distances kept, F");
+        check_same(t, p.dx, dx, (size_t)p.nf * sizeof(float), "distances kept, dX");
+        if (bytes >= lw_drift_work(&p.s))
+            fail_msg("distances of few channels are kept");
+        check_next(t);
+    }
+}
+
 /* Temperatures that are powers of powers of each other: no exponential is raised so far that its
  * rounding shows. */
 static void far_powers(check *t)
@@ -514,7 +548,7 @@ int main(int argc, char **argv)
         {"far centre", far_centre}, {"units", units},
         {"copies", copies},         {"far clusters", far_clusters},
         {"large", large},           {"out of reach", out_of_reach},
-        {"near pairs", near_pairs},
+        {"near pairs", near_pairs}, {"computed again", computed_again},
     };
     return check_main(argc, argv, "drift", cases, LW_COUNT(cases));
 }

@@ -15,6 +15,7 @@ static const lw_bench_op shapes[] = {
     {"field_16x64x128x192", lw_bench_build_field, {16, 64, 128, 0, 1, 192}},
     {"field_slots16_64x128x32x192", lw_bench_build_field, {1, 64, 128, 32, 16, 192}},
     {"field_slots16_64x128x96x192", lw_bench_build_field, {1, 64, 128, 96, 16, 192}},
+    {"field_2_slots1024_16x128x16x16", lw_bench_build_field, {2, 16, 128, 16, 1024, 16}},
     {"field_1x1024x1024x128", lw_bench_build_field, {1, 1024, 1024, 0, 1, 128}},
     {"field_1x1024x1024x768", lw_bench_build_field, {1, 1024, 1024, 0, 1, 768}},
     {"field_512x16x64x64", lw_bench_build_field, {512, 16, 64, 0, 1, 64}},

@@ -28,9 +28,10 @@
  * Work is cut into phases with a barrier between: run all tasks of phase 0, then of phase 1, ... in
  * any order inside a phase. Two regimes, chosen by shape: TILE (many small groups, a task is some
  * whole groups) and SWEEP (few large groups, a task is a block of generated samples). Distances are
- * kept between phases while all of them fit LW_DRIFT_PARK bytes. Else SWEEP meets them once: it
- * takes the normalisers ahead of S (drift_ahead.h) and notes the few pairs that may matter once these
- * are known (drift_near.h). Where affinities have no floor it keeps distances of a first part of the
+ * kept between phases while all of them fit LW_DRIFT_PARK bytes (in TILE, of few channels,
+ * LW_DRIFT_CACHED). Else TILE computes them again, and SWEEP meets them once: it takes the
+ * normalisers ahead of S (drift_ahead.h) and notes the few pairs that may matter once these are
+ * known (drift_near.h). Where affinities have no floor it keeps distances of a first part of the
  * samples, no more than the operands take and than LW_DRIFT_PARK, and computes the others again,
  * once. Memory beyond the operands is O(G T (N + M) (C + K) + K G T N C), never N x M.
  *
@@ -42,7 +43,7 @@
  *
  * Cost: 2 N M C (K + 1) FLOP a group, of which large groups do less: most affinities lie at their
  * floor and share one vector. Of that floor at the peak of one thread, small groups take 1.25 to
- * 1.30 times the time, large ones 0.31 to 0.42, groups of 16 x 80 with 32 channels 4.0
+ * 1.30 times the time, large ones 0.31 to 0.42, groups of 16 samples with 64 to 16 channels 3 to 6
  * (docs/performance-zen4.md).
  *
  * Files: drift_layout.h is the map of memory and of phases, drift_ref.inc the field in plain C.

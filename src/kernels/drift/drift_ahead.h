@@ -181,18 +181,16 @@ static double drift_span(const drift_job *q, float *cmin, const drift_ahead *a, 
                          ptrdiff_t j0, ptrdiff_t j1, int columns)
 {
     float *keep = drift_kept(q, st);
+    ptrdiff_t rows = a ? LW_DRIFT_ROWS : drift_tile_rows(st);
     double sum = 0;
-    for (; j0 < j1; j0 += LW_DRIFT_ROWS) {
-        ptrdiff_t n = j1 - j0 < LW_DRIFT_ROWS ? j1 - j0 : LW_DRIFT_ROWS;
+    for (; j0 < j1; j0 += rows) {
+        ptrdiff_t n = j1 - j0 < rows ? j1 - j0 : rows;
         float *tile = keep ? keep + j0 * st.lanes : q->buf_d;
-        vf part = v_zero();
+        drift_survey part = {cmin, v_zero()};
         ptrdiff_t known = drift_mirror(q, keep, tile, st, j0, n);
         drift_products(q, tile, st, j0, n, known);
-        for (ptrdiff_t j = 0; j < n; j++) {
-            drift_roots(q, tile + j * st.lanes, st, j0 + j, known);
-            part = drift_survey(q, cmin, tile + j * st.lanes, st, j0 + j, part);
-        }
-        sum += v_hsum_d(part);
+        drift_roots(q, &part, tile, st, j0, n, known);
+        sum += v_hsum_d(part.sum);
         if (a)
             drift_ahead_tile(q, a, tile, st, j0, n, columns);
         if (a && a->notes)

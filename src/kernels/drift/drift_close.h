@@ -20,17 +20,22 @@ typedef struct drift_moments {
     vf products[LW_DRIFT_MAX_TAU * (LW_DRIFT_MAX_TAU + 1) / 2], terms[LW_DRIFT_MAX_TAU];
 } drift_moments;
 
-/* Affinity sums of sample i of a strip at temperature k, in units of V. */
+/* What affinity sums are multiplied by, so that V comes in its unit. */
+static float drift_unit(const drift_job *q)
+{
+    return (float)(1.0 / (q->rule.v_unit * q->v_scale));
+}
+
+/* Affinity sums of sample i of a strip at temperature k. */
 static float drift_sum_of(const drift_job *q, int positive, int k, ptrdiff_t i)
 {
-    float unit = (float)(1.0 / (q->rule.v_unit * q->v_scale));
-    return q->sums[(positive * q->s->k + k) * q->d.lanes + i] * unit;
+    return q->sums[(positive * q->s->k + k) * q->d.lanes + i];
 }
 
 /* V of sample i of a strip at every temperature, from what lies above the floor and the floor's
  * part. */
 LW_WORD void drift_close_sample(const drift_job *q, drift_moments *acc, drift_strip st, ptrdiff_t i,
-                                const int k_count)
+                                float unit, const int k_count)
 {
     ptrdiff_t cp = q->d.cp, plane = q->s->n * cp, side = q->d.lanes * cp;
     float *v = q->v + (st.i0 + i) * cp;
@@ -38,8 +43,8 @@ LW_WORD void drift_close_sample(const drift_job *q, drift_moments *acc, drift_st
     vf low = v_set1(drift_floor(q));
     vf neg[LW_DRIFT_MAX_TAU], pos[LW_DRIFT_MAX_TAU];
     for (int k = 0; k < k_count; k++) {
-        neg[k] = v_set1(drift_sum_of(q, 0, k, i));
-        pos[k] = v_set1(drift_sum_of(q, 1, k, i));
+        neg[k] = v_set1(drift_sum_of(q, 0, k, i) * unit);
+        pos[k] = v_set1(drift_sum_of(q, 1, k, i) * unit);
     }
     for (ptrdiff_t c = 0; c < cp; c += VL) {
         vf x[LW_DRIFT_MAX_TAU], low_n = v_mul(low, v_load(q->base + c)),
@@ -111,11 +116,12 @@ static void drift_exact_side(const drift_job *q, float *out, const drift_taus *t
 static void drift_exact(const drift_job *q, const drift_taus *t, int k, float self, drift_strip st)
 {
     ptrdiff_t cp = q->d.cp;
-    float *v = drift_gathered(q, 0, k, st), *on = v, *op = q->out;
+    float *v = drift_gathered(q, 0, k, st), *on = v, *op = q->out, unit = drift_unit(q);
     drift_exact_side(q, on, t, k, self, st, 0);
     drift_exact_side(q, op, t, k, self, st, 1);
     for (ptrdiff_t i = 0; i < st.live; i++) {
-        vf neg = v_set1(drift_sum_of(q, 0, k, i)), pos = v_set1(drift_sum_of(q, 1, k, i));
+        vf neg = v_set1(drift_sum_of(q, 0, k, i) * unit),
+           pos = v_set1(drift_sum_of(q, 1, k, i) * unit);
         for (ptrdiff_t c = i * cp; c < (i + 1) * cp; c += VL)
             v_store(v + c, v_fms(neg, v_load(op + c), v_mul(pos, v_load(on + c))));
     }
@@ -139,15 +145,16 @@ static void drift_close(const drift_job *q, double *moments, const drift_taus *t
                                                                 terms[LW_DRIFT_MAX_TAU] = {0};
     int k_count = q->s->k, again = 0;
     ptrdiff_t diagonal = 0;
+    float unit = drift_unit(q);
     for (ptrdiff_t k = 0; k < q->d.moments; k++)
         acc.products[k] = v_zero();
     for (int k = 0; k < k_count; k++)
         acc.terms[k] = v_zero();
     for (ptrdiff_t i = 0; i < st.live; i++) {
         if (k_count == 3)
-            drift_close_sample(q, &acc, st, i, 3);
+            drift_close_sample(q, &acc, st, i, unit, 3);
         else
-            drift_close_sample(q, &acc, st, i, k_count);
+            drift_close_sample(q, &acc, st, i, unit, k_count);
         if (i % 8 == 7 || i == st.live - 1) {
             drift_moments_add(products, acc.products, q->d.moments);
             drift_moments_add(terms, acc.terms, k_count);

@@ -12,10 +12,7 @@
  * drift_far. */
 static int drift_in_reach(const drift_job *q)
 {
-    ptrdiff_t in = 0;
-    for (ptrdiff_t j = 0; j < q->d.m; j++)
-        in += q->tn[j] <= 2.5e33f; /* (drift_far / 2)^2; NaN is not */
-    return in == q->d.m;
+    return drift_count_near(q, 2.5e33f) == q->d.m; /* (drift_far / 2)^2 */
 }
 
 /* Stands for "out of reach": pairs of a sample with itself before the mask is known,
@@ -86,29 +83,85 @@ static void drift_repair(const drift_job *q, float *out, ptrdiff_t j, ptrdiff_t 
             out[l] = drift_close_pair(q, j, i + l);
 }
 
-/* One row of products (or squares) to distances; the pair with itself, if here, gets far away. */
-LW_WORD void drift_roots(const drift_job *q, float *row, drift_strip st, ptrdiff_t j,
-                         ptrdiff_t from)
+/* What is learnt of distances on their way: minima of targets, and the sum of w d but of far ones. */
+typedef struct drift_survey {
+    float *cmin;
+    vf sum;
+} drift_survey;
+
+/* VL lanes from `lane` of `rows` products (or squares) to squared distances. */
+LW_WORD void drift_squared(const drift_job *q, vf *d2, float *row, ptrdiff_t pitch, ptrdiff_t j,
+                           ptrdiff_t lane, const int rows)
 {
     int direct = q->s->c <= LW_DRIFT_DIRECT;
     float close = direct ? 1e-7f
                          : 1e-3f; /* differences suffer from the rounding of centring only */
-    const vf near = v_set1(close), least = v_set1(1e-8f);
-    vf tn = v_set1(q->tn[j]);
-    if (j >= st.i0 && j < st.i0 + st.live)
-        row[j - st.i0] = direct ? 1e36f : -1e36f;
-    for (ptrdiff_t i = from; i < st.lanes; i += VL) {
-        vf d2 = v_load(row + i);
-        vf both = v_add(tn, v_load(q->xn + st.i0 + i));
+    const vf near = v_set1(close), xn = v_load(q->xn + lane);
+    vm repair = v_lt(xn, v_zero()); /* none */
+    LW_UNROLL_UP_TO(4)
+    for (int r = 0; r < rows; r++) {
+        vf both = v_add(v_set1(q->tn[j + r]), xn);
+        d2[r] = v_load(row + r * pitch);
         if (!direct)
-            d2 = v_fnma(v_set1(2.0f), d2, both);
-        if (vm_any(v_lt(d2, v_mul(near, both)))) {
-            v_store(row + i, d2);
-            drift_repair(q, row + i, j, st.i0 + i, close);
-            d2 = v_load(row + i);
-        }
-        v_store(row + i, v_sqrt(v_max(d2, least)));
+            d2[r] = v_fnma(v_set1(2.0f), d2[r], both);
+        repair = vm_or(repair, v_lt(d2[r], v_mul(near, both)));
     }
+    if (!vm_any(repair))
+        return;
+    LW_UNROLL_UP_TO(4)
+    for (int r = 0; r < rows; r++)
+        v_store(row + r * pitch, d2[r]);
+    for (int r = 0; r < rows; r++)
+        drift_repair(q, row + r * pitch, j + r, lane, close);
+    LW_UNROLL_UP_TO(4)
+    for (int r = 0; r < rows; r++)
+        d2[r] = v_load(row + r * pitch);
+}
+
+/* `rows` rows of products (or squares) from target j to distances, where lanes before `from` are
+ * distances already; the pair with itself, if here, gets far away. Surveyed, unless to is NULL, where
+ * minima of samples go to rmin. */
+LW_WORD void drift_root_rows(const drift_job *q, drift_survey *to, float *row, drift_strip st,
+                             ptrdiff_t j, ptrdiff_t from, const int rows)
+{
+    const vf far = v_set1(drift_far);
+    vf low[4] = {far, far, far, far};
+    for (ptrdiff_t own = j > st.i0 ? j : st.i0; own < j + rows && own < st.i0 + st.live; own++)
+        row[(own - j) * st.lanes + own - st.i0] = q->s->c <= LW_DRIFT_DIRECT ? 1e36f : -1e36f;
+    for (ptrdiff_t i = 0; i < st.lanes; i += VL) {
+        vf d[4], least = to ? v_load(q->rmin + st.i0 + i) : far;
+        if (i >= from)
+            drift_squared(q, d, row + i, st.lanes, j, st.i0 + i, rows);
+        LW_UNROLL_UP_TO(4)
+        for (int r = 0; r < rows; r++) {
+            float *at = row + r * st.lanes + i;
+            d[r] = i < from ? v_load(at) : v_sqrt(v_max(d[r], v_set1(1e-8f)));
+            v_store(at, d[r]);
+            if (!to)
+                continue;
+            least = v_min(least, d[r]);
+            low[r] = v_min(low[r], d[r]);
+            to->sum = v_fma(v_keep(v_gt(far, d[r]), d[r]), v_set1(q->w[j + r]), to->sum);
+        }
+        if (to)
+            v_store(q->rmin + st.i0 + i, least);
+    }
+    float lows[4];
+    if (to)
+        v_hmin4(lows, low[0], low[1], low[2], low[3]);
+    for (int r = 0; to && r < rows; r++)
+        to->cmin[j + r] = to->cmin[j + r] < lows[r] ? to->cmin[j + r] : lows[r];
+}
+
+/* The same of a tile of n targets from j0. */
+LW_WORD void drift_roots(const drift_job *q, drift_survey *to, float *tile, drift_strip st,
+                         ptrdiff_t j0, ptrdiff_t n, ptrdiff_t from)
+{
+    ptrdiff_t j = 0;
+    for (; j + 4 <= n; j += 4)
+        drift_root_rows(q, to, tile + j * st.lanes, st, j0 + j, from, 4);
+    for (; j < n; j++)
+        drift_root_rows(q, to, tile + j * st.lanes, st, j0 + j, from, 1);
 }
 
 static void drift_products(const drift_job *q, float *out, drift_strip st, ptrdiff_t j0,
@@ -129,25 +182,6 @@ static float *drift_kept(const drift_job *q, drift_strip st)
     return in ? q->kept + st.i0 * q->d.m : NULL;
 }
 
-/* Sum of w d over a row of distances, far ones left out; minima of its samples and of
- * the target. */
-LW_WORD vf drift_survey(const drift_job *q, float *cmin, const float *row, drift_strip st,
-                        ptrdiff_t j, vf sum)
-{
-    const vf far = v_set1(drift_far), w = v_set1(q->w[j]);
-    vf low = far;
-    for (ptrdiff_t i = 0; i < st.lanes; i += VL) {
-        vf d = v_load(row + i);
-        float *r = q->rmin + st.i0 + i;
-        low = v_min(low, d);
-        v_store(r, v_min(v_load(r), d));
-        sum = v_fma(v_select_gt(far, d, d, v_zero()), w, sum);
-    }
-    float least = v_hmin(low);
-    cmin[j] = cmin[j] < least ? cmin[j] : least;
-    return sum;
-}
-
 /* Distances of n generated targets from j0 to the samples of the strip before them, which are those
  * of these samples as targets: from `keep`, where the strip's are. Returns how many there are. */
 static ptrdiff_t drift_mirror(const drift_job *q, const float *keep, float *tile, drift_strip st,
@@ -165,8 +199,23 @@ static ptrdiff_t drift_mirror(const drift_job *q, const float *keep, float *tile
 static void drift_fresh(const drift_job *q, float *tile, drift_strip st, ptrdiff_t j0, ptrdiff_t n)
 {
     drift_products(q, tile, st, j0, n, 0);
-    for (ptrdiff_t j = 0; j < n; j++)
-        drift_roots(q, tile + j * st.lanes, st, j0 + j, 0);
+    drift_roots(q, NULL, tile, st, j0, n, 0);
+}
+
+/* Targets of a tile of distances that stays in the first cache: a whole number of products' rows at
+ * any level where lanes are few. */
+static ptrdiff_t drift_tile_rows(drift_strip st)
+{
+    return st.lanes == 16 ? 96 : LW_DRIFT_ROWS;
+}
+
+/* Distances of a strip to all targets into their place. */
+static void drift_fresh_strip(const drift_job *q, drift_strip st)
+{
+    ptrdiff_t rows = drift_tile_rows(st);
+    for (ptrdiff_t j = 0; j < q->d.m; j += rows)
+        drift_fresh(q, drift_kept(q, st) + j * st.lanes, st, j,
+                    q->d.m - j < rows ? q->d.m - j : rows);
 }
 
 /* Distances of a tile, kept ones or fresh ones in scratch; a sample is `self` away from itself. */

@@ -24,12 +24,21 @@ static float drift_floor(const drift_job *q)
     return (float)(q->rule.inside > 0 ? sqrt(q->rule.inside) : q->rule.floor);
 }
 
-/* n targets from j0: what lies above the floor to buf_a, which to bits, and added to
+/* Whether dense products serve whatever is above the floor. Of sixteen samples most pairs are (an
+ * average softmax over these is 1/16, so the other need only be above 2e-5), and up to so many channels
+ * it costs more to find out which are not than to add zeros. */
+static int drift_dense(const drift_job *q, drift_strip st)
+{
+    return st.lanes == 16 && q->d.cp <= 96;
+}
+
+/* n targets from j0: what lies above the floor to buf_a, which (if noted) to bits, and added to
  * sum[lanes]. soft: A = w sqrt(p^2 + floor^2), not w max(p, floor). lanes: of the strip; where it is a
  * constant, sums stay in registers. */
 LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *sum, const float *e,
                                  drift_strip st, ptrdiff_t j0, ptrdiff_t n, int k, vf least,
-                                 float floor_at, const int soft, const int p, const ptrdiff_t lanes)
+                                 float floor_at, const int soft, const int p, const ptrdiff_t lanes,
+                                 const int noted)
 {
     const float *rs = q->rsum + k * q->d.lp + st.i0, *cs = q->csum + k * q->d.m + j0,
                 *w = q->w + j0;
@@ -50,11 +59,14 @@ LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *
                 x = v_max(x, v_mul(low, v_set1(1e-3f)));
                 x = v_sqrt(v_fma(x, x, v_mul(low, low)));
             }
-            above |= (uint64_t)vm_bits(v_gt(x, low)) << i;
+            if (noted)
+                above |= (uint64_t)vm_bits(v_gt(x, low)) << i;
             x = v_sub(v_max(x, low), low);
             sums[i / VL] = v_add(sums[i / VL], x);
             v_store(a + i / 16 * 16 * n + i % 16, x);
         }
+        if (!noted)
+            continue;
         bits[j] = above & live;
         pairs += __builtin_popcountll(above & live);
     }
@@ -68,13 +80,16 @@ LW_WORD void drift_affinity(const drift_job *q, drift_tally *tally, float *sum, 
                             float floor_at, const int p)
 {
     if (q->rule.inside > 0)
-        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 1, p, st.lanes);
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 1, p, st.lanes, 1);
+    else if (drift_dense(q, st))
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, 16, 0);
     else if (st.lanes == 16)
-        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, 16);
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, 16, 1);
     else if (st.lanes == LW_DRIFT_LANES)
-        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, LW_DRIFT_LANES);
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, LW_DRIFT_LANES,
+                            1);
     else
-        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, st.lanes);
+        drift_affinity_rows(q, tally, sum, e, st, j0, n, k, least, floor_at, 0, p, st.lanes, 1);
 }
 
 /* out[live][cp] += buf_a^T times targets j0 .. j0 + n - 1 (=, for the first). A panel of channels
@@ -190,7 +205,7 @@ static void drift_gather(const drift_job *q, float *out, float *sum, const drift
     drift_tally tally = {0};
     DRIFT_BY_POWER(t->power[k], drift_affinity, q, &tally, sum, e, st, j0, n, k, least, at);
     ptrdiff_t vectors = q->d.cp / 16;
-    if (tally.pairs * (5 * vectors + 36) >= 4 * n * st.live * vectors) {
+    if (drift_dense(q, st) || tally.pairs * (5 * vectors + 36) >= 4 * n * st.live * vectors) {
         drift_gather_dense(q, out, st, j0, n, first);
         return;
     }

@@ -85,15 +85,18 @@ static ptrdiff_t near_room(const lw_drift_shape *s, const lw_drift_dims *d)
     return (ptrdiff_t)((room - table) / (sizeof(float) + sizeof(uint16_t)));
 }
 
-/* All distances are kept when they fit LW_DRIFT_PARK; else (SWEEP) as many as the operands take,
- * where near pairs do not serve instead. */
+/* All distances are kept when they fit LW_DRIFT_PARK, those of few channels, which cost no more than
+ * to read them, when they fit LW_DRIFT_CACHED; else (SWEEP) as many as the operands take, where near
+ * pairs do not serve instead. */
 static ptrdiff_t strips_kept(const lw_drift_shape *s, const lw_drift_dims *d)
 {
     double strip = (double)d->whole * (double)d->m * LW_DRIFT_LANES * sizeof(float),
-           operands = operands_of(s, d);
+           operands = operands_of(s, d),
+           all = (double)d->whole * (double)d->m * (double)d->lp * sizeof(float);
     if (s->keep)
         return s->keep < 0 ? 0 : s->keep == 2 && !d->tile ? 1 : d->strips;
-    if ((double)d->whole * (double)d->m * (double)d->lp * sizeof(float) <= (double)LW_DRIFT_PARK)
+    int cheap = d->tile && s->c <= LW_DRIFT_CHEAP;
+    if (all <= (double)(cheap ? LW_DRIFT_CACHED : LW_DRIFT_PARK))
         return d->strips;
     if (d->tile || near_room(s, d) > 0)
         return 0;
@@ -133,7 +136,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     lw_drift_pack_of(&pack, s, d);
     d->packs_kept = !d->tile ||
                     (double)d->whole * (double)pack.floats * 4.0 <= (double)LW_DRIFT_PACKS;
-    d->late = !d->packs_kept && d->kept;
+    d->late = !d->packs_kept;
 }
 
 static ptrdiff_t take_floats(ptrdiff_t *at, ptrdiff_t floats)
@@ -204,6 +207,7 @@ void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_
     map->cmin = take(&at, groups * (blocks + sweep) * m * real);
     map->pack = take(&at, (size_t)d->packs_kept * groups * (size_t)pack.floats * real);
     map->centre = take(&at, (size_t)d->late * groups * 4 * (size_t)d->cp * real);
+    map->norms = take(&at, (size_t)(d->late && !d->kept) * groups * m * real);
     map->range = take(&at, sweep * groups * 16 * real);
     map->u = take(&at, sweep * groups * k * m * real);
     map->v_i = take(&at, sweep * groups * k * lp * real);

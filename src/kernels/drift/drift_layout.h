@@ -6,17 +6,20 @@
 
 #include "kernels/drift/drift.h"
 
-#define LW_DRIFT_LANES 64                /* generated samples of a strip, most */
-#define LW_DRIFT_NR 32                   /* generated samples of a transposed panel */
-#define LW_DRIFT_ROWS 32                 /* targets of a tile that stays in the first cache */
-#define LW_DRIFT_TARGETS 128             /* targets of a tile, most */
-#define LW_DRIFT_BLOCKS 64               /* most blocks of a group (tasks of a sweep) */
-#define LW_DRIFT_AHEAD_BLOCKS 32         /* the same where sums are taken ahead */
-#define LW_DRIFT_PROBES 8                /* tasks of a group's guess */
-#define LW_DRIFT_PACKS ((size_t)4 << 20) /* TILE keeps packed operands up to this size */
-#define LW_DRIFT_NEAR_KINDS 3            /* sums that limits of near pairs come from */
-#define LW_DRIFT_NEAR_RULE 32            /* floats that a group's limits take, most */
-#define LW_DRIFT_BATCH 16                /* most groups of a task */
+#define LW_DRIFT_LANES 64                 /* generated samples of a strip, most */
+#define LW_DRIFT_NR 32                    /* generated samples of a transposed panel */
+#define LW_DRIFT_ROWS 32                  /* targets of a tile that stays in the first cache */
+#define LW_DRIFT_TARGETS 128              /* targets of a tile, most */
+#define LW_DRIFT_BLOCKS 64                /* most blocks of a group (tasks of a sweep) */
+#define LW_DRIFT_AHEAD_BLOCKS 32          /* the same where sums are taken ahead */
+#define LW_DRIFT_PROBES 8                 /* tasks of a group's guess */
+#define LW_DRIFT_PACKS ((size_t)4 << 20)  /* TILE keeps packed operands up to this size */
+#define LW_DRIFT_CACHED ((size_t)8 << 20) /* what a last cache holds beside the operands */
+#define LW_DRIFT_CHEAP 32                 /* up to so many channels, distances are soon computed */
+#define LW_DRIFT_NEAR_KINDS 3             /* sums that limits of near pairs come from */
+#define LW_DRIFT_NEAR_RULE 32             /* floats that a group's limits take, most */
+#define LW_DRIFT_AT_ONCE 8                /* targets of a group packed before those of the next */
+#define LW_DRIFT_BATCH 16                 /* most groups of a task */
 #define LW_DRIFT_DIRECT \
     8 /* up to this many channels, squared differences instead of the Gram product */
 
@@ -64,8 +67,8 @@ typedef struct lw_drift_dims {
     ptrdiff_t low_pitch;    /* words of a rounded vector, an odd number of cache lines */
     int packs_kept;         /* packed operands stay in work between phases */
     int late;               /* TILE: in its second phase targets are only centred again: those of a
-                             * task's one group tile by tile, right before they are summed up; those
-                             * of several groups in a row at its beginning */
+                             * task's one group whose distances are kept tile by tile, right before
+                             * they are summed up; else those of all groups at its beginning */
 } lw_drift_dims;
 
 /* Byte offsets into work. Pitches of groups: lw_drift_pack's floats, m lp, ... */
@@ -81,6 +84,7 @@ typedef struct lw_drift_map {
     size_t cmin;   /* float [groups][blocks + 1][m] of each target; the last is the merged one */
     size_t pack;   /* float [groups][pack] when kept */
     size_t centre; /* late: float [groups][4][cp], base and mean of lw_drift_pack */
+    size_t norms;  /* late, distances not kept: float [groups][m], tn of lw_drift_pack */
     size_t range;  /* SWEEP: float [groups][16], see drift_factors */
     size_t u, v_i; /* SWEEP: float [groups][K][m] and [groups][K][lp], factors of the sums */
     size_t rsum;   /* SWEEP: float [groups][K][lp] */

@@ -6,12 +6,13 @@
 #include "kernels/drift/drift_bf16.h"
 #include "kernels/tile/tile.h"
 
-/* Vectors of a group lie apart, where the hardware does not look ahead. Always inline: gcc 12 takes
- * a function that only prefetches for one without effect and drops its calls. */
+/* Vectors of a group lie apart, where the hardware does not look ahead; behind the beginning of a
+ * long one it does. Always inline: gcc 12 takes a function that only prefetches for one without
+ * effect and drops its calls. */
 LW_WORD void drift_prefetch(const drift_job *q, drift_place at)
 {
     const float *from = drift_vector(q, at);
-    for (ptrdiff_t c = 0; c < q->s->c; c += 16)
+    for (ptrdiff_t c = 0; c < q->s->c && c < 512; c += 16)
         __builtin_prefetch(from + c);
 }
 
@@ -33,30 +34,28 @@ static void drift_fill(float *p, ptrdiff_t n, float x)
         p[i] = x;
 }
 
-LW_WORD void drift_add_to_mean(const drift_job *q, drift_place at, float share)
+/* `share` of n targets from j, a step apart, to the mean. */
+LW_WORD void drift_add_to_mean(const drift_job *q, ptrdiff_t j, ptrdiff_t step, ptrdiff_t n,
+                               float share)
 {
-    const float *from = drift_vector(q, at);
     vf by = v_set1(share);
-    ptrdiff_t c = 0, channels = q->s->c;
-    for (; c + VL <= channels; c += VL)
-        v_store(q->mean + c, v_fma(v_load(from + c), by, v_load(q->mean + c)));
-    if (c < channels)
-        v_store(q->mean + c, v_fma(v_load_n(from + c, channels - c), by, v_load(q->mean + c)));
+    for (ptrdiff_t c = 0; c < q->s->c; c += VL) {
+        ptrdiff_t live = q->s->c - c < VL ? q->s->c - c : VL;
+        vf sum = v_load(q->mean + c);
+        for (ptrdiff_t r = 0; r < n; r++)
+            sum = v_fma(v_load_n(drift_target(q, j + r * step) + c, live), by, sum);
+        v_store(q->mean + c, sum);
+    }
 }
 
-/* Where a packed vector goes, and its rounded copy, if any. */
-typedef struct drift_packed {
-    float *t;
-    uint16_t *low;
-} drift_packed;
-
-/* Its channels c ..; norm and the squares of what products take. */
-LW_WORD vf drift_pack_vector(drift_packed to, ptrdiff_t c, vf t, vf norm)
+/* VL channels of a packed vector; its norm and the squares of what products take. low: where its
+ * rounded copy goes, or NULL. */
+LW_WORD vf drift_pack_vector(float *to, uint16_t *low, vf t, vf norm)
 {
-    v_store(to.t + c, t);
-    if (to.low) {
+    v_store(to, t);
+    if (low) {
         vi rounded = vi_bf16(t);
-        vi_store_u16(to.low + c, rounded);
+        vi_store_u16(low, rounded);
         t = v_of_bf16(rounded);
     }
     return v_fma(t, t, norm);
@@ -67,41 +66,67 @@ static inline float drift_weight_of(const drift_job *q, drift_place at)
     return at.kind == 1 ? q->w_u : 1.0f;
 }
 
-/* Target j, which lies `at`, centred, its norm and weight; its part of the weighted sum of its side. */
-LW_WORD void drift_pack_target(const drift_job *q, ptrdiff_t j, drift_place at)
+/* The rounded copy of target j. */
+static uint16_t *drift_low_at(const drift_job *q, ptrdiff_t j)
 {
-    const float *from = drift_vector(q, at), *mean = q->mean;
-    float *base = q->base + (at.kind + 2) % 3 * q->d.cp;
-    drift_packed to = {q->t + j * q->d.pitch,
-                       q->d.low ? (uint16_t *)(void *)(q->tb + j * q->d.low_pitch) : NULL};
-    float w = drift_weight_of(q, at);
-    ptrdiff_t channels = q->s->c, cp = q->d.cp, c = 0;
-    vf norm = v_zero(), wv = v_set1(w);
-    for (; c + VL <= channels; c += VL) {
-        vf t = v_sub(v_load(from + c), v_load(mean + c));
-        norm = drift_pack_vector(to, c, t, norm);
-        v_store(base + c, v_fma(t, wv, v_load(base + c)));
-    }
-    for (; c < cp; c += VL) {
-        ptrdiff_t n = channels - c;
-        vf t = n > 0 ? v_sub(v_load_n(from + c, n), v_load_n(mean + c, n)) : v_zero();
-        norm = drift_pack_vector(to, c, t, norm);
-        v_store(base + c, v_fma(t, wv, v_load(base + c)));
-    }
-    q->tn[j] = v_hsum(norm);
-    q->w[j] = w;
+    return (uint16_t *)(void *)(q->tb + j * q->d.low_pitch);
 }
 
-/* The target that lies `at`, centred. */
-LW_WORD void drift_centred(const drift_job *q, float *to, drift_place at)
+/* `rows` targets of one kind (one or four) from j, the first of which lies `at`, centred, their norms,
+ * their part of the weighted sum of their side. */
+LW_WORD void drift_pack_rows(const drift_job *q, ptrdiff_t j, drift_place at, const int rows)
 {
-    const float *from = drift_vector(q, at);
-    ptrdiff_t channels = q->s->c, c = 0;
-    for (; c + VL <= channels; c += VL)
-        v_store(to + c, v_sub(v_load(from + c), v_load(q->mean + c)));
-    for (; c < q->d.cp; c += VL) {
-        ptrdiff_t n = channels - c;
-        v_store(to + c, n > 0 ? v_sub(v_load_n(from + c, n), v_load_n(q->mean + c, n)) : v_zero());
+    const float *from = drift_vector(q, at), *mean = q->mean;
+    float *base = q->base + (at.kind + 2) % 3 * q->d.cp, *to = q->t + j * q->d.pitch, four[4],
+          *norms = rows == 4 ? q->tn + j : four;
+    uint16_t *low = q->d.low ? drift_low_at(q, j) : NULL;
+    ptrdiff_t channels = q->s->c, row = drift_row_of(q, at.kind), n;
+    vf norm[4] = {v_zero(), v_zero(), v_zero(), v_zero()}, w = v_set1(drift_weight_of(q, at));
+    for (ptrdiff_t c = 0; c < q->d.cp; c += VL) {
+        vf sum = v_load(base + c);
+        n = channels - c;
+        LW_UNROLL_UP_TO(4)
+        for (int r = 0; r < rows; r++) {
+            const float *p = from + r * row + c;
+            vf t = n >= VL ? v_sub(v_load(p), v_load(mean + c))
+                   : n > 0 ? v_sub(v_load_n(p, n), v_load_n(mean + c, n))
+                           : v_zero();
+            norm[r] = drift_pack_vector(to + r * q->d.pitch + c,
+                                        low ? low + 2 * r * q->d.low_pitch + c : NULL, t, norm[r]);
+            sum = v_fma(t, w, sum);
+        }
+        v_store(base + c, sum);
+    }
+    v_hsum4(norms, norm[0], norm[1], norm[2], norm[3]);
+    if (rows == 1)
+        q->tn[j] = four[0];
+}
+
+/* n targets of one kind from j. */
+LW_WORD void drift_pack_targets(const drift_job *q, ptrdiff_t j, ptrdiff_t n)
+{
+    ptrdiff_t end = j + n;
+    for (; j + 4 <= end; j += 4)
+        drift_pack_rows(q, j, drift_place_of(q, j), 4);
+    for (; j < end; j++)
+        drift_pack_rows(q, j, drift_place_of(q, j), 1);
+}
+
+/* n targets of one kind from j, centred. Rounded copies, too, where distances are to be computed from
+ * these. */
+LW_WORD void drift_centred(const drift_job *q, ptrdiff_t j, ptrdiff_t n, float *to)
+{
+    const drift_place at = drift_place_of(q, j);
+    const float *from = drift_vector(q, at), *mean = q->mean;
+    ptrdiff_t row = drift_row_of(q, at.kind), pitch = q->d.pitch, cp = q->d.cp, channels = q->s->c;
+    for (ptrdiff_t r = 0; r < n; r++, from += row, to += pitch) {
+        uint16_t *low = q->d.low && !q->d.kept ? drift_low_at(q, j + r) : NULL;
+        for (ptrdiff_t c = 0, some = channels; c < cp; c += VL, some -= VL) {
+            vf t = some >= VL ? v_sub(v_load(from + c), v_load(mean + c))
+                   : some > 0 ? v_sub(v_load_n(from + c, some), v_load_n(mean + c, some))
+                              : v_zero();
+            drift_pack_vector(to + c, low ? low + c : NULL, t, t);
+        }
     }
 }
 
@@ -115,39 +140,42 @@ static float *drift_rows_at(const drift_job *q, ptrdiff_t j0)
 /* Targets j0 .. j0 + n - 1 centred, where all else about them is known. */
 static void drift_pack_late(const drift_job *q, ptrdiff_t j0, ptrdiff_t n)
 {
+    float *to = drift_rows_at(q, j0);
     drift_fetch(q, n);
-    for (ptrdiff_t j = j0; j < j0 + n; j++)
-        drift_centred(q, drift_rows_at(q, j0) + (j - j0) * q->d.pitch, drift_place_of(q, j));
-}
-
-/* What is done with a target on its way through all of them. */
-typedef enum drift_pass { DRIFT_MEAN, DRIFT_PACK, DRIFT_CENTRE } drift_pass;
-
-/* Every step-th target of `jobs` groups in a row: target by target, as such groups have vectors next to
- * each other. Some four kilobytes are fetched before they are needed. share: of DRIFT_MEAN. */
-LW_WORD void drift_each_target(const drift_job *q, ptrdiff_t jobs, ptrdiff_t step, float share,
-                               const drift_pass pass)
-{
-    ptrdiff_t m = q->d.m, ahead = (1024 / (q->d.cp * jobs) + 1) * step;
-    for (ptrdiff_t j = 0; j < m; j += step) {
-        drift_place at = drift_place_of(q, j),
-                    next = drift_place_of(q, j + ahead < m ? j + ahead : j);
-        for (ptrdiff_t b = 0; b < jobs; b++) {
-            drift_prefetch(&q[b], next);
-            if (pass == DRIFT_MEAN)
-                drift_add_to_mean(&q[b], at, share);
-            else if (pass == DRIFT_PACK)
-                drift_pack_target(&q[b], j, at);
-            else
-                drift_centred(&q[b], q[b].t + j * q->d.pitch, at);
-        }
+    for (ptrdiff_t j = j0, some; j < j0 + n; j += some) {
+        ptrdiff_t end = drift_kind_end(q, j);
+        some = end < j0 + n ? end - j : j0 + n - j;
+        drift_centred(q, j, some, to + (j - j0) * q->d.pitch);
     }
 }
 
-/* All targets of `jobs` groups centred, where all else about them is known. */
-static void drift_pack_groups_late(const drift_job *q, ptrdiff_t jobs)
+/* What is done with targets on their way. */
+typedef enum drift_pass { DRIFT_MEAN, DRIFT_PACK, DRIFT_CENTRE } drift_pass;
+
+/* Every step-th target of `jobs` groups in a row: some targets of all groups before the next ones, as
+ * such groups have vectors next to each other; the next ones are fetched meanwhile. share: of the
+ * mean. */
+LW_WORD void drift_each_target(const drift_job *q, ptrdiff_t jobs, ptrdiff_t step, float share,
+                               const drift_pass pass)
 {
-    drift_each_target(q, jobs, 1, 0.0f, DRIFT_CENTRE);
+    ptrdiff_t m = q->d.m, most = LW_DRIFT_AT_ONCE * step, n;
+    for (ptrdiff_t j = 0; j < m; j += n) {
+        drift_place next[LW_DRIFT_AT_ONCE];
+        ptrdiff_t end = pass == DRIFT_MEAN ? m : drift_kind_end(q, j), count = 0;
+        n = end - j < most ? end - j : most;
+        for (ptrdiff_t i = j + n; i < j + n + most && i < m; i += step)
+            next[count++] = drift_place_of(q, i);
+        for (ptrdiff_t b = 0; b < jobs; b++) {
+            for (ptrdiff_t i = 0; i < count; i++)
+                drift_prefetch(&q[b], next[i]);
+            if (pass == DRIFT_MEAN)
+                drift_add_to_mean(&q[b], j, step, (n + step - 1) / step, share);
+            else if (pass == DRIFT_PACK)
+                drift_pack_targets(&q[b], j, n);
+            else
+                drift_centred(&q[b], j, n, q[b].t + j * q->d.pitch);
+        }
+    }
 }
 
 /* Norms of the generated samples by lane. */
@@ -175,6 +203,25 @@ static void drift_pack_lanes(const drift_job *q, ptrdiff_t i0, ptrdiff_t lanes)
     }
 }
 
+/* All targets of `jobs` groups centred, where all else about them is known; what distances are
+ * computed from, unless these are kept. */
+static void drift_pack_groups_late(const drift_job *q, ptrdiff_t jobs)
+{
+    drift_each_target(q, jobs, 1, 0.0f, DRIFT_CENTRE);
+    for (ptrdiff_t b = 0; b < jobs && !q->d.kept; b++) {
+        drift_pack_norms(&q[b]);
+        drift_pack_lanes(&q[b], 0, q[b].d.lp);
+    }
+}
+
+/* Weights of all targets. */
+static void drift_weigh(const drift_job *q)
+{
+    drift_fill(q->w, q->s->n, 1.0f);
+    drift_fill(q->w + q->s->n, q->s->nu, q->w_u);
+    drift_fill(q->w + q->d.neg, q->s->np, 1.0f);
+}
+
 /* The strip at i0, its samples laid out for products. */
 static drift_strip drift_strip_open(const drift_job *q, ptrdiff_t i0)
 {
@@ -184,20 +231,40 @@ static drift_strip drift_strip_open(const drift_job *q, ptrdiff_t i0)
     return st;
 }
 
+/* Targets whose squared norm is at most `bound`, of which NaN is none. */
+static ptrdiff_t drift_count_near(const drift_job *q, float bound)
+{
+    ptrdiff_t near = 0;
+    for (ptrdiff_t j = 0; j < q->d.m; j += VL) {
+        ptrdiff_t n = q->d.m - j < VL ? q->d.m - j : VL;
+        uint32_t live = (uint32_t)(((uint64_t)1 << n) - 1);
+        near += __builtin_popcount(vm_bits(v_le(v_load_n(q->tn + j, n), v_set1(bound))) & live);
+    }
+    return near;
+}
+
+/* The greatest squared norm up to `bound`. */
+static float drift_farthest(const drift_job *q, float bound)
+{
+    vf far = v_zero(), most = v_set1(bound);
+    for (ptrdiff_t j = 0; j < q->d.m; j += VL) {
+        vf norm = v_load_n(q->tn + j, q->d.m - j < VL ? q->d.m - j : VL);
+        far = v_max(far, v_keep(v_le(norm, most), norm));
+    }
+    return v_hmax(far);
+}
+
 /* The centre moves to those targets it is near to (squared norms up to `near`). */
 static void drift_move_centre(const drift_job *q, float near)
 {
-    ptrdiff_t m = q->d.m, live = 0, step, used = 0;
-    for (ptrdiff_t j = 0; j < m; j++)
-        live += q->tn[j] <= near;
+    ptrdiff_t m = q->d.m, live = drift_count_near(q, near), step, used = 0;
     step = live > 64 ? (live + 63) / 64 : 1;
     drift_fill(q->mean, q->d.cp, 0.0f);
     drift_fill(q->base, 3 * q->d.cp, 0.0f);
     for (ptrdiff_t j = 0; j < m; j++)
         if (q->tn[j] <= near && used++ % step == 0)
-            drift_add_to_mean(q, drift_place_of(q, j), 1.0f / (float)((live + step - 1) / step));
-    for (ptrdiff_t j = 0; j < m; j++)
-        drift_pack_target(q, j, drift_place_of(q, j));
+            drift_add_to_mean(q, j, 1, 1, 1.0f / (float)((live + step - 1) / step));
+    drift_each_target(q, 1, 1, 0.0f, DRIFT_PACK);
 }
 
 /* A few targets far from all others draw the centre away from these, whose differences would then
@@ -207,14 +274,8 @@ static void drift_pack_again(const drift_job *q)
 {
     float bound = 3e38f;
     for (int round = 0; round < 4; round++) {
-        float far = 0;
-        ptrdiff_t near = 0;
-        for (ptrdiff_t j = 0; j < q->d.m; j++)
-            far = q->tn[j] <= bound && q->tn[j] > far ? q->tn[j] : far;
-        bound = far / 8;
-        for (ptrdiff_t j = 0; j < q->d.m; j++)
-            near += q->tn[j] <= bound;
-        if (2 * near <= q->d.m || !(bound > 0))
+        bound = drift_farthest(q, bound) / 8;
+        if (2 * drift_count_near(q, bound) <= q->d.m || !(bound > 0))
             return;
         drift_move_centre(q, bound);
     }
@@ -235,6 +296,7 @@ static void drift_pack(const drift_job *q, ptrdiff_t jobs, int lanes)
     drift_each_target(q, jobs, 1, 0.0f, DRIFT_PACK);
     for (ptrdiff_t b = 0; b < jobs; b++) {
         float *base = q[b].base;
+        drift_weigh(&q[b]);
         drift_pack_again(&q[b]);
         for (ptrdiff_t c = 0; c < q->d.cp; c += VL) /* generated samples are negatives too */
             v_store(base + c, v_add(v_load(base + c), v_load(base + 2 * q->d.cp + c)));

@@ -32,7 +32,7 @@ typedef struct drift_taus {
     int base[LW_DRIFT_MAX_TAU]; /* index of the base temperature; itself for a base */
     int power[LW_DRIFT_MAX_TAU];
     float b[LW_DRIFT_MAX_TAU];     /* 1 / (unit tau factor) */
-    float least[LW_DRIFT_MAX_TAU]; /* exponentials of the base are raised to this, so that powers
+    float least[LW_DRIFT_MAX_TAU]; /* exponentials of the base up to this count as 0, so that powers
                                       stay normal numbers */
 } drift_taus;
 
@@ -69,17 +69,20 @@ static drift_taus drift_taus_of(const drift_job *q)
     return t;
 }
 
+/* 0 and not the least normal number where it underflows: a product with that one would be denormal,
+ * and on some machines a denormal result takes 150 cycles. Each sample meets one, in itself. */
 LW_WORD vf drift_exp(vf x)
 {
-    return v_exp_inside(v_max(x, v_set1(DRIFT_LEAST)));
+    vf least = v_set1(DRIFT_LEAST);
+    return v_keep(v_gt(x, least), v_exp_normal(v_max(x, least)));
 }
 
-/* e^p; p is a constant where this is called but for rare powers. */
+/* e^p, 0 below least; p is a constant where this is called but for rare powers. */
 LW_WORD vf drift_power(vf e, vf least, int p)
 {
     if (p == 1)
         return e;
-    e = v_max(e, least);
+    e = v_keep(v_gt(e, least), e);
     if (p == 2 || p == 4 || p == 10) {
         vf e2 = v_mul(e, e);
         if (p == 2)
@@ -129,19 +132,29 @@ static void drift_factor(float *to, const float *from, ptrdiff_t n, float b, flo
     }
 }
 
+/* The least and the greatest of n distances. */
+static void drift_extremes(const float *d, ptrdiff_t n, float *least, float *most)
+{
+    vf low = v_set1(d[0]), high = low, first = low;
+    for (ptrdiff_t i = 0; i < n; i += VL) {
+        ptrdiff_t live = n - i < VL ? n - i : VL;
+        vf x = v_load_n(d + i, live);
+        if (live < VL) /* what is not there: 0, less than all distances are */
+            x = v_select_gt(x, v_zero(), x, first);
+        low = v_min(low, x);
+        high = v_max(high, x);
+    }
+    *least = v_hmin(low);
+    *most = v_hmax(high);
+}
+
 /* u and v_i of the group, and range = {1 if one exponential serves all sums, R, C}. */
 static void drift_factors(const drift_job *q, const drift_taus *t)
 {
     ptrdiff_t n = q->s->n, m = q->d.m, lp = q->d.lp;
-    float r0 = q->rmin[0], r1 = r0, c0 = q->cmin[0], c1 = c0, b = 0;
-    for (ptrdiff_t i = 1; i < n; i++) {
-        r0 = q->rmin[i] < r0 ? q->rmin[i] : r0;
-        r1 = q->rmin[i] > r1 ? q->rmin[i] : r1;
-    }
-    for (ptrdiff_t j = 1; j < m; j++) {
-        c0 = q->cmin[j] < c0 ? q->cmin[j] : c0;
-        c1 = q->cmin[j] > c1 ? q->cmin[j] : c1;
-    }
+    float r0, r1, c0, c1, b = 0;
+    drift_extremes(q->rmin, n, &r0, &r1);
+    drift_extremes(q->cmin, m, &c0, &c1);
     for (int k = 0; k < t->k; k++)
         b = t->b[k] > b ? t->b[k] : b;
     float spread = r1 - c0 > c1 - r0 ? r1 - c0 : c1 - r0;
@@ -177,31 +190,32 @@ static void drift_exponentials(const drift_job *q, float *to, const float *d, dr
 }
 
 /* Four targets (or fewer: the last one again, its result unused): rsum += e^p u, csum = sum
- * e^p v. */
+ * e^p v. lanes: of the strip; where it is a constant, loops are none. */
 LW_WORD void drift_sum_rows(const drift_job *q, float *rsum, float *csum, const float *e,
-                            drift_strip st, ptrdiff_t j0, ptrdiff_t n, int k, vf least, const int p)
+                            drift_strip st, ptrdiff_t j0, ptrdiff_t n, int k, vf least,
+                            const ptrdiff_t lanes, const int p)
 {
     const float *v = q->v_i + k * q->d.lp + st.i0, *u = q->u + k * q->d.m + j0;
-    const float *e1 = n > 1 ? e + st.lanes : e, *e2 = n > 2 ? e1 + st.lanes : e1,
-                *e3 = n > 3 ? e2 + st.lanes : e2;
+    const float *e1 = n > 1 ? e + lanes : e, *e2 = n > 2 ? e1 + lanes : e1,
+                *e3 = n > 3 ? e2 + lanes : e2;
     vf u0 = v_set1(u[0]), u1 = n > 1 ? v_set1(u[1]) : v_zero(),
        u2 = n > 2 ? v_set1(u[2]) : v_zero(), u3 = n > 3 ? v_set1(u[3]) : v_zero();
     vf c0 = v_zero(), c1 = c0, c2 = c0, c3 = c0;
-    for (ptrdiff_t i = 0; i < st.lanes; i += VL) {
-        vf vv = v_load(v + i), r = v_load(rsum + i), x;
+    for (ptrdiff_t i = 0; i < lanes; i += VL) {
+        vf vv = v_load(v + i), x, r, r2;
         x = drift_power(v_load(e + i), least, p);
-        r = v_fma(x, u0, r);
+        r = v_mul(x, u0);
         c0 = v_fma(x, vv, c0);
         x = drift_power(v_load(e1 + i), least, p);
         r = v_fma(x, u1, r);
         c1 = v_fma(x, vv, c1);
         x = drift_power(v_load(e2 + i), least, p);
-        r = v_fma(x, u2, r);
+        r2 = v_mul(x, u2); /* two chains: what is added to rsum is waited for the next time */
         c2 = v_fma(x, vv, c2);
         x = drift_power(v_load(e3 + i), least, p);
-        r = v_fma(x, u3, r);
+        r2 = v_fma(x, u3, r2);
         c3 = v_fma(x, vv, c3);
-        v_store(rsum + i, r);
+        v_store(rsum + i, v_add(v_load(rsum + i), v_add(r, r2)));
     }
     float four[4];
     v_hsum4(four, c0, c1, c2, c3);
@@ -211,10 +225,13 @@ LW_WORD void drift_sum_rows(const drift_job *q, float *rsum, float *csum, const 
 
 LW_WORD void drift_sum_power(const drift_job *q, float *rsum, float *csum, const float *e,
                              drift_strip st, ptrdiff_t j0, ptrdiff_t n, int k, vf least,
-                             const int p)
+                             const ptrdiff_t lanes, const int p)
 {
-    for (ptrdiff_t j = 0; j < n; j += 4)
-        drift_sum_rows(q, rsum, csum + j, e + j * st.lanes, st, j0 + j, n - j, k, least, p);
+    ptrdiff_t j = 0;
+    for (; j + 4 <= n; j += 4)
+        drift_sum_rows(q, rsum, csum + j, e + j * lanes, st, j0 + j, 4, k, least, lanes, p);
+    if (j < n)
+        drift_sum_rows(q, rsum, csum + j, e + j * lanes, st, j0 + j, n - j, k, least, lanes, p);
 }
 
 /* Sums of every temperature of one base from its exponentials e. rows: into rsum; cols: into csum;
@@ -230,7 +247,10 @@ static void drift_sum_tile(const drift_job *q, float *csum, const drift_taus *t,
         float *r = rows ? q->rsum + k * q->d.lp + st.i0 : no_rows,
               *c = cols ? csum + k * q->d.m + j0 : no_cols;
         vf least = v_set1(t->least[k]);
-        DRIFT_BY_POWER(t->power[k], drift_sum_power, q, r, c, e, st, j0, n, k, least);
+        if (st.lanes == 16)
+            DRIFT_BY_POWER(t->power[k], drift_sum_power, q, r, c, e, st, j0, n, k, least, 16);
+        else
+            DRIFT_BY_POWER(t->power[k], drift_sum_power, q, r, c, e, st, j0, n, k, least, st.lanes);
     }
 }
 

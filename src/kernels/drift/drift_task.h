@@ -66,6 +66,18 @@ static inline drift_place drift_place_of(const drift_job *q, ptrdiff_t j)
     return (drift_place){2, (j - q->d.neg) * s->pos_row};
 }
 
+/* Where the targets of j's kind end. */
+static inline ptrdiff_t drift_kind_end(const drift_job *q, ptrdiff_t j)
+{
+    return j < q->s->n ? q->s->n : j < q->d.neg ? q->d.neg : q->d.m;
+}
+
+/* Floats between two vectors of a kind. */
+static inline ptrdiff_t drift_row_of(const drift_job *q, int kind)
+{
+    return kind == 0 ? q->s->x_row : kind == 1 ? q->s->unc_row : q->s->pos_row;
+}
+
 static inline const float *drift_vector(const drift_job *q, drift_place at)
 {
     return q->first[at.kind] + at.offset;

@@ -17,11 +17,11 @@
  *   v_fma(a,b,c) = a*b+c    v_fnma(a,b,c) = c-a*b    v_fms(a,b,c) = a*b-c
  *   v_max(a,b) = a>b?a:b    v_min(a,b) = a<b?a:b     (as the hardware: b when either is NaN)
  *   v_gt v_ge v_lt v_le v_eq v_isnan -> vm (false on NaN, but v_isnan);  vm_and vm_or vm_any
- *   v_sel(m,x,y) = m?x:y    v_select_gt(a,b,x,y) = a>b?x:y
+ *   v_sel(m,x,y) = m?x:y    v_keep(m,x) = m?x:0    v_select_gt(a,b,x,y) = a>b?x:y
  *   v_copysign(a,b): |a| with the sign of b
  *   v_scale2(x,n): x * 2^n for whole n, |n| <= 252, x near 1
  *   v_hsum v_hmax v_hmin: one float from VL lanes;  v_hsum_d: the sum in double;
- *   v_hsum4(to, a, b, c, d): four sums;  v_transpose(r[VL]);  vm_bits: lane l as bit l
+ *   v_hsum4(to, a, b, c, d), v_hmin4: four of them;  v_transpose(r[VL]);  vm_bits: lane l as bit l
  *   v_from_i(vi) = round to nearest float of signed lanes; v_as_i / v_as_f: bit casts
  *   v_to_i(v): to nearest even, |v| < 2^31
  *   vi_set1 vi_iota(0,1,..) vi_load vi_store vi_load_n vi_store_n vi_add vi_sub vi_and vi_or vi_xor

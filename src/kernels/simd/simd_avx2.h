@@ -144,6 +144,10 @@ LW_WORD uint32_t vm_bits(vm a) /* lane l is bit l */
 {
     return (uint32_t)_mm256_movemask_ps(a);
 }
+LW_WORD vf v_keep(vm m, vf x)
+{
+    return _mm256_and_ps(m, x);
+}
 LW_WORD vf v_sel(vm m, vf x, vf y)
 {
     return _mm256_blendv_ps(y, x, m);
@@ -182,6 +186,13 @@ LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
     vf cd = _mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
     vf s = _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
     _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1)));
+}
+LW_WORD void v_hmin4(float *to, vf a, vf b, vf c, vf d)
+{
+    vf ab = _mm256_min_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+    vf cd = _mm256_min_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+    vf s = _mm256_min_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+    _mm_storeu_ps(to, _mm_min_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1)));
 }
 LW_WORD double v_hsum_d(vf a)
 {

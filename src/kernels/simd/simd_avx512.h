@@ -148,6 +148,10 @@ LW_WORD uint32_t vm_bits(vm a) /* lane l is bit l */
 {
     return a;
 }
+LW_WORD vf v_keep(vm m, vf x)
+{
+    return _mm512_maskz_mov_ps(m, x);
+}
 LW_WORD vf v_sel(vm m, vf x, vf y)
 {
     return _mm512_mask_blend_ps(m, y, x);
@@ -194,6 +198,14 @@ LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
     vf s = _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
     __m256 h = _mm256_add_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
     _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1)));
+}
+LW_WORD void v_hmin4(float *to, vf a, vf b, vf c, vf d)
+{
+    vf ab = _mm512_min_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    vf cd = _mm512_min_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    vf s = _mm512_min_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+    __m256 h = _mm256_min_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
+    _mm_storeu_ps(to, _mm_min_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1)));
 }
 LW_WORD double v_hsum_d(vf a)
 {

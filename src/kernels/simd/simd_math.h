@@ -24,11 +24,11 @@ LW_WORD vf v_scale2(vf x, vf n)
 }
 #endif
 
-/* e^x for x in [-105, 89] (other x: no meaning). <= 1.1 ulp. x = n ln2 + r, |r| <= ln2 / 2. */
-LW_WORD vf v_exp_inside(vf x)
+/* e^r where x = n ln2 + r, |r| <= ln2 / 2, and n + LW_ROUND_MAGIC in *n. */
+LW_WORD vf v_exp_rest(vf x, vf *n)
 {
-    vf t = v_fma(x, v_set1(1.44269504f), v_set1(LW_ROUND_MAGIC));
-    t = v_sub(t, v_set1(LW_ROUND_MAGIC));
+    *n = v_fma(x, v_set1(1.44269504f), v_set1(LW_ROUND_MAGIC));
+    vf t = v_sub(*n, v_set1(LW_ROUND_MAGIC));
     vf r = v_fnma(t, v_set1(0.693145752f), x); /* 16 bits of ln 2: the product is exact */
     r = v_fnma(t, v_set1(1.42860677e-6f), r);
     vf p = v_set1(0.001392692661f);
@@ -37,7 +37,25 @@ LW_WORD vf v_exp_inside(vf x)
     p = v_fma(p, r, v_set1(0.1666657338f));
     p = v_fma(p, r, v_set1(0.5f));
     p = v_fma(v_mul(r, r), p, r);
-    return v_scale2(v_add(p, v_set1(1.0f)), t);
+    return v_add(p, v_set1(1.0f));
+}
+
+/* e^x for x in [-105, 89] (other x: no meaning). <= 1.1 ulp. */
+LW_WORD vf v_exp_inside(vf x)
+{
+    vf n, p = v_exp_rest(x, &n);
+    return v_scale2(p, v_sub(n, v_set1(LW_ROUND_MAGIC)));
+}
+
+/* The same, for x in [-87.3, 88], whose results are normal numbers: n is added to the exponent. */
+LW_WORD vf v_exp_normal(vf x)
+{
+#ifdef LW_SIMD_HAS_SCALE
+    return v_exp_inside(x);
+#else
+    vf n, p = v_exp_rest(x, &n);
+    return v_as_f(vi_add(v_as_i(p), vi_shl(v_as_i(n), 23)));
+#endif
 }
 
 /* e^x. <= 1.1 ulp; inf above 88.72, denormals down to -103.97, then 0; NaN stays. */

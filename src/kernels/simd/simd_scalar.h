@@ -143,6 +143,10 @@ LW_WORD uint32_t vm_bits(vm a) /* lane l is bit l */
 {
     return a != 0;
 }
+LW_WORD vf v_keep(vm m, vf x)
+{
+    return m ? x : 0.0f;
+}
 LW_WORD vf v_sel(vm m, vf x, vf y)
 {
     return m ? x : y;
@@ -161,6 +165,10 @@ LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
     to[1] = b;
     to[2] = c;
     to[3] = d;
+}
+LW_WORD void v_hmin4(float *to, vf a, vf b, vf c, vf d)
+{
+    v_hsum4(to, a, b, c, d);
 }
 LW_WORD double v_hsum_d(vf a)
 {
