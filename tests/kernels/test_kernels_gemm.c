@@ -443,12 +443,12 @@ static void weight_grad(check *t)
     weight_grad_case(t, 300, 200, 300, 0, 0, true); /* several output ranges */
 }
 
-/* At avx512bf16 everything in f32 is the function of avx512: the bits cannot differ. */
+/* At avx512bf16 and amx everything in f32 is the function of avx512: the bits cannot differ. */
 static void f32_is_shared(check *t)
 {
     lw_kernels wide, low;
     lw_kernels_init(&wide, LW_ISA_AVX512);
-    lw_kernels_init(&low, LW_ISA_AVX512BF16);
+    lw_kernels_init(&low, LW_ISA_AMX);
 #define SAME(field) check_same(t, &low.field, &wide.field, sizeof wide.field, "%s", #field)
     SAME(attention.forward);
     SAME(attention.backward);

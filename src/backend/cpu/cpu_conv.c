@@ -288,6 +288,8 @@ bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
         return !low && tile == 4;
     if (!low)
         return tile != 0;
+    if (d->kernels->isa >= LW_ISA_AMX)
+        return false;
     if (lw_cpu_conv_tile(d, num, &s, pass))
         return false;
     return tile == 4 && s.C >= NARROW && s.O >= NARROW && (s.H > 4 || s.W > 4);

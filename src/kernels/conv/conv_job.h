@@ -14,9 +14,10 @@ typedef struct lw_conv_job {
     float *out;
     const lw_epilogue *e;
     lw_num num;
-    lw_tile_fn *run;    /* the tile of that type */
-    const lw_quant *q;  /* LW_NUM_S8 */
-    const float *zeros; /* words that stand for 0: a run's worth, at most LW_CONV_ZEROS */
+    const lw_tiles *tiles; /* of that type */
+    lw_tile_room *room;    /* of lw_tiles_begin */
+    const lw_quant *q;     /* LW_NUM_S8 */
+    const float *zeros;    /* words that stand for 0: a run's worth, at most LW_CONV_ZEROS */
     ptrdiff_t in_pitch, out_pitch; /* words and floats between pixels */
     ptrdiff_t out_h, out_w;        /* whole output image */
 

@@ -49,6 +49,8 @@ static int tile_f32(const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)
 
 static int tile_bf16(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
 {
+    if (isa >= LW_ISA_AMX && mode == LW_CONV_MODE_AUTO)
+        return 0;
     if (isa < LW_ISA_AVX512BF16 || (pass == LW_CONV_FORWARD ? s->C : s->O) % 2)
         return 0;
     const bool little = s->C < MIN_CHANNELS_BF16 || s->O < MIN_CHANNELS_BF16 ||

@@ -9,7 +9,9 @@
 #include <immintrin.h>
 
 #define VL 16
-#if defined(__AVX512BF16__) && defined(__AVX512VNNI__)
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
+#define LW_SIMD_SUFFIX _amx
+#elif defined(__AVX512BF16__) && defined(__AVX512VNNI__)
 #define LW_SIMD_SUFFIX _avx512bf16
 #else
 #define LW_SIMD_SUFFIX _avx512
