@@ -9,9 +9,8 @@ extern const lw_tiles lw_tiles_bf16_avx512bf16, lw_tiles_u8_avx512bf16;
 lw_tile_fn LWV_BASE(lw_tile_run_u8); /* finishes sums of any level */
 
 enum {
-    LW_AMX_DEPTH = 1024, /* steps of a block: rows and a panel of it stay in L2 */
-    LW_AMX_LEAST = 8,    /* words: of less, most of a tile register would be zeros */
-    LW_ROOM_TILES = 2 * LW_AMX_DEPTH / AMX_WORDS + 16,
+    LW_AMX_LEAST = 8, /* words: of less, most of a tile register would be zeros */
+    LW_ROOM_TILES = 2 * LW_WIDE_DEPTH / AMX_WORDS + 16,
     LW_ROOM_STRETCHES = 144
 };
 
