@@ -70,6 +70,7 @@ set(SOURCES
   attention/attention_low_avx2.c
   attention/attention_low_avx512.c
   attention/attention_low_avx512bf16.c
+  attention/attention_low_amx.c
   attention/attention_ref.c
   attention/attention_rope_ref.c
   drift/drift_avx2.c
