@@ -63,6 +63,7 @@ set(SOURCES
   gemm/gemm_wgrad_avx512.c
   gemm/gemm_wgrad_bf16_avx2.c
   gemm/gemm_wgrad_bf16_avx512.c
+  gemm/gemm_wgrad_bf16_amx.c
   gemm/gemm_wgrad_shape.c
   kernels_init.c
   attention/attention_avx2.c

@@ -257,7 +257,7 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
     if (!a)
         return LW_ENOMEM;
     set_pitches(c, a, cpu_in_pitch(c, 1), cpu_in_pitch(c, 0), 2); /* reads no residual */
-    if (lw_cpu_conv_weight_tiles(c->dev, &a->s)) {
+    if (lw_cpu_conv_weight_tiles(c->dev, a->pack.num, &a->s)) {
         add_tiles_dw(c, &a->s);
         return 0;
     }

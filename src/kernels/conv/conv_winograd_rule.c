@@ -66,8 +66,10 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
     return num == LW_NUM_BF16 ? tile_bf16(s, pass, isa, mode) : tile_f32(s, isa, mode);
 }
 
-bool lw_winograd_weight_grad(const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)
+bool lw_winograd_weight_grad(lw_num num, const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)
 {
+    if (num == LW_NUM_BF16 && isa >= LW_ISA_AMX && mode == LW_CONV_MODE_AUTO)
+        return false;
     if (mode == LW_CONV_MODE_DIRECT || isa == LW_ISA_REF ||
         !lw_winograd_applies(s, LW_CONV_FORWARD))
         return false;
