@@ -26,6 +26,21 @@ enum { AT_CHUNK = AMX_WORDS };
 #define at_product amx_product
 #define at_begin amx_begin
 #define at_end amx_end
+
+#define AT_ROWS
+/* Row operands [rows][words], both multiples of 16, from the steps [words][pitch] of them. */
+static const float *at_rows(float *room, const float *steps, ptrdiff_t pitch, ptrdiff_t rows,
+                            ptrdiff_t words)
+{
+    for (ptrdiff_t i = 0; i < rows; i += VL)
+        for (ptrdiff_t k = 0; k < words; k += VL) {
+            vf r[VL];
+            LW_UNROLL for (int l = 0; l < VL; l++) r[l] = v_load(steps + (k + l) * pitch + i);
+            v_transpose(r);
+            LW_UNROLL for (int l = 0; l < VL; l++) v_store(room + (i + l) * words + k, r[l]);
+        }
+    return room;
+}
 #else
 enum { AT_CHUNK = 1 };
 #define at_product tile_product
@@ -106,9 +121,8 @@ static const float *query_rows(float *room, const lw_bf16 *q, ptrdiff_t *pitch, 
 }
 
 /* t rows as a row operand for the backward pass; returns its pitch. */
-static ptrdiff_t __attribute__((unused))
-pack_row_operand(float *to, const lw_bf16 *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
-                 ptrdiff_t dp)
+static ptrdiff_t pack_row_operand(float *to, const lw_bf16 *from, ptrdiff_t pitch, ptrdiff_t t,
+                                  ptrdiff_t hd, ptrdiff_t dp)
 {
     (void)dp;
     query_rows(to, from, &pitch, t, hd);

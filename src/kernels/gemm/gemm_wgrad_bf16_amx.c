@@ -19,8 +19,9 @@
 enum {
     TILE = AMX_ROWS * AMX_WORDS,
     COLS = LW_TILE_COLS,
+    FEWEST_FILTERS = 128,
     MOST_FILTERS = 256, /* of a task */
-    DY_WORDS = 65536,   /* of a block: 256 KiB, */
+    DY_WORDS = 131072,  /* of a block: 512 KiB, */
     X_WORDS = 65536,    /* and of one block of channels */
     PLACES = 512        /* of a block, at most */
 };
@@ -305,6 +306,13 @@ static lw_wgrad as_line(lw_wgrad g)
     return g;
 }
 
+/* Channels in blocks give most tasks; filters as many as are wanted then. */
+static ptrdiff_t parts_of_filters(const lw_wgrad *g, ptrdiff_t tasks)
+{
+    const ptrdiff_t wanted = LW_MIN(tasks / LW_CEIL_DIV(g->C, COLS), g->O / FEWEST_FILTERS);
+    return LW_MIN(LW_MAX(wanted, LW_CEIL_DIV(g->O, MOST_FILTERS)), tasks);
+}
+
 void lw_wgrad_task_bf16_amx(const lw_wgrad *given, const lw_bf16 *dy, const lw_bf16 *x,
                             int64_t task)
 {
@@ -313,7 +321,7 @@ void lw_wgrad_task_bf16_amx(const lw_wgrad *given, const lw_bf16 *dy, const lw_b
     const lw_wgrad_split s = lw_wgrad_split_of(given->images, plane, given->O, given->KH,
                                                given->KW * given->C);
     const ptrdiff_t group = task / s.out_tasks, out = task % s.out_tasks;
-    const ptrdiff_t o_parts = LW_MIN(LW_CEIL_DIV(given->O, MOST_FILTERS), s.out_tasks),
+    const ptrdiff_t o_parts = parts_of_filters(given, s.out_tasks),
                     filters = LW_ROUND_UP(LW_CEIL_DIV(given->O, o_parts), 2 * AMX_ROWS),
                     c_blocks = LW_CEIL_DIV(given->C, COLS),
                     c_parts = LW_MIN(c_blocks, s.out_tasks / o_parts),
