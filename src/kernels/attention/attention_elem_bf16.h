@@ -12,7 +12,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_block.h"
 #include "kernels/tile/tile.h"
-#if defined(__AMX_TILE__)
+#if defined(LW_AMX)
 #include "kernels/tile/tile_amx.h"
 #endif
 
@@ -21,7 +21,7 @@
 #define AT_BACKWARD(name) LW_ATTENTION_BACKWARD_BF16(name)
 enum { AT_PER = 2 };
 /* AT_CHUNK: words that a product takes at a time; operands have zeros up to a multiple of it. */
-#if defined(__AMX_TILE__)
+#if defined(LW_AMX)
 enum { AT_CHUNK = AMX_WORDS };
 #define at_product amx_product
 #define at_begin amx_begin

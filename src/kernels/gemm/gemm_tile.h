@@ -99,9 +99,16 @@ static inline ptrdiff_t lw_tiles_step(const lw_tiles *k, ptrdiff_t steps, ptrdif
     return i < n ? LW_ROUND_UP(steps * i / n, k->chunk) : steps;
 }
 
+/* The part of a product that a task is, of row parts times column groups, of which columns come first.
+ * Where tiles outrun the reading of weights the tasks take rows first, and a group stays in L2. */
+static inline int64_t lw_tiles_part(const lw_tiles *k, int64_t task, int64_t rows, int64_t cols)
+{
+    return k->even ? task : task % rows * cols + task / rows;
+}
+
 /* The tiles of a type for products of so many words (of a tap), and what is to be done before the
  * first and behind the last tile of a kernel call. */
-#if defined(__AMX_TILE__)
+#if defined(LW_AMX)
 #include "kernels/gemm/gemm_tile_amx.h"
 #else
 #define LW_TILES_OF(type, words) ((void)(words), &LWV(lw_tiles_##type))

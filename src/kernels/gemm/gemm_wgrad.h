@@ -17,7 +17,7 @@ void LWV(lw_wgrad_task)(const lw_wgrad *g, int64_t task);
 /* Operands of bf16, in place of g->dy and g->x; `run` is the rank tile of the level. */
 void LWV_BASE(lw_wgrad_task_bf16)(const lw_wgrad *g, const lw_bf16 *dy, const lw_bf16 *x,
                                   lw_rank_fn *run, int64_t task);
-#if defined(__AMX_TILE__)
+#if defined(LW_AMX)
 void lw_wgrad_task_bf16_amx(const lw_wgrad *g, const lw_bf16 *dy, const lw_bf16 *x, int64_t task);
 lw_rank_fn lw_rank_run_bf16_avx512bf16;
 /* On tile registers, but for shapes that would leave most of them empty or need wide filters. */
