@@ -7,6 +7,8 @@
  *   amx_zero(t)             all 0
  *   amx_load(t, p, pitch)   row i from p + i pitch bytes. Rows that cross a line of 64 bytes are four
  *                           times as slow, so callers copy these first
+ *   amx_load_once(t, p, pitch)  as amx_load, of what comes from L2 and should not push rows that are read
+ *                           again out of L1
  *   amx_store(t, p, pitch)
  *   amx_mac_bf16(c, a, b)   c[i][j] += sum over k of a[i][k] b[k][j]: words of two bf16; products are
  *                           summed over k, even and odd halves apart, then added to c; denormal
@@ -45,6 +47,11 @@ static inline __attribute__((unused)) void amx_end(void)
 #define amx_zero(t) __asm__ volatile("tilezero %%tmm" #t : : : "memory")
 #define amx_load(t, p, pitch)                                        \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t                 \
+                     :                                               \
+                     : "r"((const void *)(p)), "r"((int64_t)(pitch)) \
+                     : "memory")
+#define amx_load_once(t, p, pitch)                                   \
+    __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm" #t               \
                      :                                               \
                      : "r"((const void *)(p)), "r"((int64_t)(pitch)) \
                      : "memory")
