@@ -138,7 +138,8 @@ static int choose_isa(const char *name, lw_isa *out)
         *out = (lw_isa)i;
         return 0;
     }
-    return lw_fail(LW_EUSAGE, "instruction set level '%s': must be ref, avx2, avx512 or avx512bf16",
+    return lw_fail(LW_EUSAGE,
+                   "instruction set level '%s': must be ref, avx2, avx512, avx512bf16 or amx",
                    name);
 }
 

@@ -7,7 +7,8 @@ enum {
     at_ref = LW_ISA_REF,
     at_avx2 = LW_ISA_AVX2,
     at_avx512 = LW_ISA_AVX512,
-    at_avx512bf16 = LW_ISA_AVX512BF16
+    at_avx512bf16 = LW_ISA_AVX512BF16,
+    at_amx = LW_ISA_AMX
 };
 
 static void fill(lw_kernels *k, int level)

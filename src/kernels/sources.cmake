@@ -14,6 +14,7 @@ set(SOURCES
   conv/conv_low_avx2.c
   conv/conv_low_avx512.c
   conv/conv_low_avx512bf16.c
+  conv/conv_low_amx.c
   conv/conv_ref.c
   conv/conv_shape.c
   conv/conv_winograd_avx2.c
@@ -37,6 +38,7 @@ set(SOURCES
   gemm/gemm_low_avx2.c
   gemm/gemm_low_avx512.c
   gemm/gemm_low_avx512bf16.c
+  gemm/gemm_low_amx.c
   gemm/gemm_pack_avx2.c
   gemm/gemm_pack_avx512.c
   gemm/gemm_rank_avx2.c
@@ -51,14 +53,17 @@ set(SOURCES
   gemm/gemm_tile_bf16_avx2.c
   gemm/gemm_tile_bf16_avx512.c
   gemm/gemm_tile_bf16_avx512bf16.c
+  gemm/gemm_tile_bf16_amx.c
   gemm/gemm_tile_u8_avx2.c
   gemm/gemm_tile_u8_avx512.c
   gemm/gemm_tile_u8_avx512bf16.c
+  gemm/gemm_tile_u8_amx.c
   gemm/gemm_u8_ref.c
   gemm/gemm_wgrad_avx2.c
   gemm/gemm_wgrad_avx512.c
   gemm/gemm_wgrad_bf16_avx2.c
   gemm/gemm_wgrad_bf16_avx512.c
+  gemm/gemm_wgrad_bf16_amx.c
   gemm/gemm_wgrad_shape.c
   kernels_init.c
   attention/attention_avx2.c
@@ -66,6 +71,7 @@ set(SOURCES
   attention/attention_low_avx2.c
   attention/attention_low_avx512.c
   attention/attention_low_avx512bf16.c
+  attention/attention_low_amx.c
   attention/attention_ref.c
   attention/attention_rope_ref.c
   drift/drift_avx2.c
@@ -92,6 +98,7 @@ set(SOURCES
   peak/peak_avx2.c
   peak/peak_avx512.c
   peak/peak_avx512bf16.c
+  peak/peak_amx.c
   peak/peak_ref.c
   pixels/pixels_avx2.c
   pixels/pixels_avx512.c

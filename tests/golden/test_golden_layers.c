@@ -383,7 +383,8 @@ static double run_case(const lw_st_file *f, const layer_case *c, lw_device *dev)
 
 static void test_layers(void **state)
 {
-    static const lw_isa levels[] = {LW_ISA_REF, LW_ISA_AVX2, LW_ISA_AVX512, LW_ISA_AVX512BF16};
+    static const lw_isa levels[] = {LW_ISA_REF, LW_ISA_AVX2, LW_ISA_AVX512, LW_ISA_AVX512BF16,
+                                    LW_ISA_AMX};
     lw_st_file *f = golden_open("layers");
     (void)state;
     for (size_t k = 0; k < LW_COUNT(levels) && levels[k] <= lw_isa_best(); k++) {

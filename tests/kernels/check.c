@@ -268,7 +268,7 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
     check_options o;
     if (parse(argc, argv, &o)) {
         fprintf(stderr,
-                "usage: %s [--isa ref|avx2|avx512|avx512bf16] [--filter TEXT] [--seed N] "
+                "usage: %s [--isa ref|avx2|avx512|avx512bf16|amx] [--filter TEXT] [--seed N] "
                 "(levels this machine has)\n",
                 argv[0]);
         return 2;

@@ -95,12 +95,13 @@ static void same_bits(check *t)
     drift_problem p = drift_random(t, sizes[3], 0, 0.3, 0.6), few;
     fresh_results(t, &p);
     drift_run(t, &p, 0);
-    if (t->isa == LW_ISA_AVX512BF16) {
+    if (t->isa >= LW_ISA_AVX512BF16) {
+        const lw_isa isa = t->isa;
         float *f = p.f;
         fresh_results(t, &p);
         t->isa = LW_ISA_AVX512;
         drift_run(t, &p, 0);
-        t->isa = LW_ISA_AVX512BF16;
+        t->isa = isa;
         check_same(t, p.f, f, (size_t)p.nf * sizeof(float), "f32 with and without bf16");
     }
     lw_drift_shape s = sizes[0];

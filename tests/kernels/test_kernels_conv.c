@@ -327,11 +327,12 @@ static void whole_numbers(check *t)
 /* An image's bits are the same alone, in any batch, and at any pitch. */
 static void batch_invariance(check *t)
 {
-    static const int sizes[][6] = {{19, 4, 4, 40, 36, 1},  {7, 8, 8, 20, 48, 1},
-                                   {3, 16, 16, 16, 16, 1}, {14, 4, 4, 700, 32, 1},
-                                   {5, 9, 9, 24, 20, 2},   {6, 5, 1, 8, 8, 1},
-                                   {11, 4, 4, 20, 4, 1},   {9, 5, 5, 4, 24, 1},
-                                   {70, 2, 2, 1600, 8, 1}, {70, 2, 2, 8, 1600, 1}};
+    static const int sizes[][6] = {
+        {19, 4, 4, 40, 36, 1},  {7, 8, 8, 20, 48, 1},   {3, 16, 16, 16, 16, 1},
+        {14, 4, 4, 700, 32, 1}, {5, 9, 9, 24, 20, 2},   {6, 5, 1, 8, 8, 1},
+        {11, 4, 4, 20, 4, 1},   {9, 5, 5, 4, 24, 1},    {70, 2, 2, 1600, 8, 1},
+        {70, 2, 2, 8, 1600, 1}, {3, 32, 32, 48, 36, 1}, {5, 6, 20, 72, 36, 1},
+        {4, 16, 16, 288, 8, 1}, {3, 33, 32, 20, 40, 2}};
     for (size_t i = 0; i < LW_COUNT(sizes); i++)
         for (int way = 0; way < 6; way++) { /* both passes of every type */
             const int *z = sizes[i];
@@ -355,6 +356,32 @@ static void batch_invariance(check *t)
             }
             check_next(t);
         }
+}
+
+/* Sums of bytes are exact, and what is done with them has the same bits at every level of vectors. */
+static void bytes_alike(check *t)
+{
+    static const int sizes[][7] = {{3, 16, 16, 64, 40, 3, 1},
+                                   {2, 9, 7, 44, 20, 3, 2},
+                                   {5, 8, 8, 160, 36, 3, 1},
+                                   {2, 6, 5, 36, 64, 1, 1}};
+    const lw_isa isa = t->isa;
+    for (size_t i = 0; i < 2 * LW_COUNT(sizes); i++) {
+        const int *z = sizes[i / 2];
+        const lw_conv_pass pass = i % 2 ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
+        problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[5] / 2), LW_NUM_S8,
+                         false);
+        const int64_t n = pass ? p.nx : p.ny;
+        const lw_epilogue e = {.bias = p.w, .act = LW_ACT_SILU};
+        float *one = check_out(t, n, 0), *two = check_out(t, n, 0);
+        run(t, &p, pass, one, pack(t, &p, pass), &e);
+        t->isa = LW_MIN(isa, LW_ISA_AVX2);
+        run(t, &p, pass, two, pack(t, &p, pass), &e);
+        t->isa = isa;
+        check_same(t, one, two, (size_t)n * sizeof *one, "%s and avx2, pass %d of %s",
+                   lw_isa_name(isa), (int)pass, p.name);
+        check_next(t);
+    }
 }
 
 /* All passes give the same bits whatever the order of tasks and however many threads run them. */
@@ -463,6 +490,7 @@ int main(int argc, char **argv)
         {"epilogues", epilogues},
         {"whole_numbers", whole_numbers},
         {"batch_invariance", batch_invariance},
+        {"bytes_alike", bytes_alike},
         {"thread_invariance", thread_invariance},
         {"pitch_invariance", pitch_invariance},
         {"bad_shapes", bad_shapes},

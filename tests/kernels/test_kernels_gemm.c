@@ -382,6 +382,33 @@ static void row_invariance(check *t)
         }
 }
 
+/* Sums of bytes are exact, and what is done with them has the same bits at every level of vectors. */
+static void bytes_alike(check *t)
+{
+    static const product shapes[] = {{.m = 61, .n = 40, .k = 36},
+                                     {.m = 33, .n = 17, .k = 8000},
+                                     {.m = 5, .n = 100, .k = 260, .pad = 1}};
+    const lw_isa isa = t->isa;
+    for (size_t s = 0; s < 2 * LW_COUNT(shapes); s++) {
+        const product p = shapes[s / 2];
+        float *c[2];
+        matrices o = make(t, p, LW_NUM_S8);
+        const ptrdiff_t n = (p.m - 1) * o.ldc + p.n;
+        float *old = check_in(t, n, 0, -1, 1);
+        const lw_epilogue e = {.bias = o.bias, .act = LW_ACT_SILU, .accumulate = s % 2};
+        for (int i = 0; i < 2; i++) {
+            t->isa = i ? LW_MIN(isa, LW_ISA_AVX2) : isa;
+            c[i] = check_copy(t, old, n, 0);
+            o.packed = pack(t, &o);
+            forward(t, &o, c[i], o.a, p.m, &e);
+        }
+        t->isa = isa;
+        check_same(t, c[0], c[1], (size_t)n * sizeof(float), "%s and avx2, N=%td K=%td",
+                   lw_isa_name(isa), p.n, p.k);
+        check_next(t);
+    }
+}
+
 static void weight_grad_of(check *t, lw_num num, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
                            ptrdiff_t pad, int accumulate, bool bias)
 {
@@ -443,12 +470,12 @@ static void weight_grad(check *t)
     weight_grad_case(t, 300, 200, 300, 0, 0, true); /* several output ranges */
 }
 
-/* At avx512bf16 everything in f32 is the function of avx512: the bits cannot differ. */
+/* At avx512bf16 and amx everything in f32 is the function of avx512: the bits cannot differ. */
 static void f32_is_shared(check *t)
 {
     lw_kernels wide, low;
     lw_kernels_init(&wide, LW_ISA_AVX512);
-    lw_kernels_init(&low, LW_ISA_AVX512BF16);
+    lw_kernels_init(&low, LW_ISA_AMX);
 #define SAME(field) check_same(t, &low.field, &wide.field, sizeof wide.field, "%s", #field)
     SAME(attention.forward);
     SAME(attention.backward);
@@ -488,6 +515,7 @@ int main(int argc, char **argv)
         {"special_values", special_values},
         {"whole_numbers", whole_numbers},
         {"row_invariance", row_invariance},
+        {"bytes_alike", bytes_alike},
         {"weight_grad", weight_grad},
         {"f32_is_shared", f32_is_shared},
     };

@@ -431,9 +431,9 @@ static void choice(check *t)
         lw_winograd_tile(LW_NUM_BF16, &odd, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
         lw_winograd_tile(LW_NUM_BF16, &odd, LW_CONV_DATA_GRAD, t->isa, LW_CONV_MODE_WINOGRAD),
         lw_winograd_tile(LW_NUM_S8, &s, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
-        lw_winograd_weight_grad(&s, t->isa, LW_CONV_MODE_AUTO),
-        lw_winograd_weight_grad(&s, t->isa, LW_CONV_MODE_DIRECT),
-        lw_winograd_weight_grad(&stride, t->isa, LW_CONV_MODE_WINOGRAD),
+        lw_winograd_weight_grad(LW_NUM_F32, &s, t->isa, LW_CONV_MODE_AUTO),
+        lw_winograd_weight_grad(LW_NUM_F32, &s, t->isa, LW_CONV_MODE_DIRECT),
+        lw_winograd_weight_grad(LW_NUM_F32, &stride, t->isa, LW_CONV_MODE_WINOGRAD),
     };
     const int low = t->isa >= LW_ISA_AVX512BF16 ? 2 : 0;
     const int want[] = {1, 0, 0, 0, 0, 1, 0, 0, low, 0, t->isa > LW_ISA_REF, 0, 0};

@@ -257,7 +257,7 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
     if (!a)
         return LW_ENOMEM;
     set_pitches(c, a, cpu_in_pitch(c, 1), cpu_in_pitch(c, 0), 2); /* reads no residual */
-    if (lw_cpu_conv_weight_tiles(c->dev, &a->s)) {
+    if (lw_cpu_conv_weight_tiles(c->dev, a->pack.num, &a->s)) {
         add_tiles_dw(c, &a->s);
         return 0;
     }
@@ -271,11 +271,13 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
 
 /* Where the machine multiplies bf16, its own tiles beat those of f32, which gain three times over direct
  * f32 where direct bf16 gains twice (docs/performance-zen4.md): bf16 without tiles keeps narrow layers, whose
- * transforms cost more, and pictures of one tile. Elsewhere bf16 is widened to f32 first and gains nothing.
- * Bytes beat all tiles where the machine multiplies them, and lose to those of 4x4 elsewhere. */
+ * transforms cost more, and pictures of one tile. On tile registers direct bf16 beats all others, but for
+ * fewer channels than fill half of one: their words of two are no faster than f32 where there are such.
+ * Elsewhere bf16 is widened to f32 first and gains nothing. Bytes beat all tiles where the machine multiplies them, and lose
+ * to those of 4x4 elsewhere. */
 bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
 {
-    enum { NARROW = 32 };
+    enum { NARROW = 32, HALF_A_TILE = 16 };
     const lw_device *d = self; /* self begins with the lw_device */
     bool dx = n->op == LW_OP_CONV2D_DX;
     if (!dx && n->op != LW_OP_CONV2D)
@@ -288,6 +290,8 @@ bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
         return !low && tile == 4;
     if (!low)
         return tile != 0;
+    if (d->kernels->isa >= LW_ISA_AMX)
+        return (dx ? s.O : s.C) < HALF_A_TILE;
     if (lw_cpu_conv_tile(d, num, &s, pass))
         return false;
     return tile == 4 && s.C >= NARROW && s.O >= NARROW && (s.H > 4 || s.W > 4);

@@ -110,10 +110,10 @@ int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_
     return lw_winograd_tile_of(&c->tuned, num, s, pass, c->k.isa, c->conv);
 }
 
-bool lw_cpu_conv_weight_tiles(const lw_device *d, const lw_conv_shape *s)
+bool lw_cpu_conv_weight_tiles(const lw_device *d, lw_num num, const lw_conv_shape *s)
 {
     const cpu *c = d->self;
-    return lw_winograd_weight_grad(s, c->k.isa, c->conv);
+    return lw_winograd_weight_grad(num, s, c->k.isa, c->conv);
 }
 
 void *lw_cpu_arg(cpu_lower *c, size_t bytes)

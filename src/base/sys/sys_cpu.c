@@ -7,6 +7,7 @@
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
 #endif
 
 #include "base/error.h"
@@ -15,7 +16,7 @@
 #include "base/sys/sys_cgroup.h"
 #include "base/sys/sys_cores.h"
 
-static const char *const isa_names[LW_ISA_COUNT] = {"ref", "avx2", "avx512", "avx512bf16"};
+static const char *const isa_names[LW_ISA_COUNT] = {"ref", "avx2", "avx512", "avx512bf16", "amx"};
 
 /* Those of the process, whatever its threads were bound to since. */
 static bool allowed_cpus(lw_cpus *out)
@@ -47,6 +48,20 @@ int lw_whole_core_count(void)
     return cores > 0 ? LW_MIN(cores, lw_core_count()) : lw_core_count();
 }
 
+#if defined(__x86_64__)
+/* Tile registers make what the kernel saves of a thread so large that it asks to be asked. What it
+ * grants is the process's: threads that run already have it, too. */
+static bool tiles_granted(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    enum { TILES_BF16 = 1 << 22, TILES = 1 << 24, TILES_INT8 = 1 << 25 };
+    const unsigned need = TILES_BF16 | TILES | TILES_INT8;
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & need) == need &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+#endif
+
 lw_isa lw_isa_best(void)
 {
 #if defined(__x86_64__)
@@ -61,7 +76,7 @@ lw_isa lw_isa_best(void)
         return LW_ISA_AVX2;
     if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
         return LW_ISA_AVX512;
-    return LW_ISA_AVX512BF16;
+    return tiles_granted() ? LW_ISA_AMX : LW_ISA_AVX512BF16;
 #else
     return LW_ISA_REF;
 #endif
@@ -84,7 +99,8 @@ int lw_isa_chosen(lw_isa *out)
         *out = (lw_isa)i;
         return 0;
     }
-    return lw_fail(LW_EUSAGE, "LW_ISA=%s is unknown: use ref, avx2, avx512 or avx512bf16", word);
+    return lw_fail(LW_EUSAGE, "LW_ISA=%s is unknown: use ref, avx2, avx512, avx512bf16 or amx",
+                   word);
 }
 
 const char *lw_isa_name(lw_isa isa)
@@ -92,11 +108,18 @@ const char *lw_isa_name(lw_isa isa)
     return (unsigned)isa < LW_ISA_COUNT ? isa_names[isa] : "?";
 }
 
+/* Levels from avx512 on: their f32 kernels are the same functions. */
+static bool is_wide(const char *name)
+{
+    for (int i = LW_ISA_AVX512; i < LW_ISA_COUNT; i++)
+        if (strcmp(name, isa_names[i]) == 0)
+            return true;
+    return false;
+}
+
 bool lw_isa_same_f32(const char *a, const char *b)
 {
-    static const char wide[] = "avx512"; /* avx512bf16 too: f32 kernels are the same functions */
-    return strcmp(a, b) == 0 ||
-           (strncmp(a, wide, sizeof wide - 1) == 0 && strncmp(b, wide, sizeof wide - 1) == 0);
+    return strcmp(a, b) == 0 || (is_wide(a) && is_wide(b));
 }
 
 const char *lw_machine_name(void)

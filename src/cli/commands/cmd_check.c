@@ -17,7 +17,7 @@ typedef struct check_cli {
 static const lw_option options[] = {
     {LW_OPT(check_cli, filter), .name = "filter", .unit = "text",
      .help = "only checks whose family.case.isa contains this, e.g. gemm, conv.sizes, .avx2"},
-    {LW_OPT(check_cli, isa), .name = "isa", .choices = "ref|avx2|avx512|avx512bf16",
+    {LW_OPT(check_cli, isa), .name = "isa", .choices = "ref|avx2|avx512|avx512bf16|amx",
      .help = "only this level (default: every level of this machine)"},
     {.name = NULL}};
 

@@ -18,7 +18,8 @@
 #define LW_ATTENTION_FORWARD_FLOATS(tk, d) \
     (2 * (tk) * (d) + LW_ATTENTION_QF * ((d) + LW_ATTENTION_KF + 2 + ((d) + LW_ATTENTION_KF) / 2))
 /* Backward: k and v transposed, k, dk, dv, and q, dO, dq; S and dP, of bf16 also P and dS in words; one
- * value per row of q. In words of two, operands that are there both as rows and as steps take no more. */
+ * value per row of q. In words of two, operands that are there both as rows and as steps take no more, and
+ * leave B * B / 2 for products that want P and dS as rows of keys. */
 #define LW_ATTENTION_BACKWARD_FLOATS(tq, tk, d) \
     ((5 * (tk) + 3 * (tq)) * (d) + 7 * LW_ATTENTION_B * LW_ATTENTION_B / 2 + (tq))
 

@@ -12,17 +12,53 @@
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_block.h"
 #include "kernels/tile/tile.h"
+#if defined(LW_AMX)
+#include "kernels/tile/tile_amx.h"
+#endif
 
 #define AT(name) LWV_PASTE(name##_bf16, LW_SIMD_SUFFIX)
 #define AT_FORWARD(name) LW_ATTENTION_FORWARD_BF16(name)
 #define AT_BACKWARD(name) LW_ATTENTION_BACKWARD_BF16(name)
 enum { AT_PER = 2 };
+/* AT_CHUNK: words that a product takes at a time; operands have zeros up to a multiple of it. */
+#if defined(LW_AMX)
+enum { AT_CHUNK = AMX_WORDS };
+#define at_product amx_product
+#define at_begin amx_begin
+#define at_end amx_end
+
+#define AT_ROWS
+/* Row operands [rows][words], both multiples of 16, from the steps [words][pitch] of them. */
+static const float *at_rows(float *room, const float *steps, ptrdiff_t pitch, ptrdiff_t rows,
+                            ptrdiff_t words)
+{
+    for (ptrdiff_t i = 0; i < rows; i += VL)
+        for (ptrdiff_t k = 0; k < words; k += VL) {
+            vf r[VL];
+            LW_UNROLL for (int l = 0; l < VL; l++) r[l] = v_load(steps + (k + l) * pitch + i);
+            v_transpose(r);
+            LW_UNROLL for (int l = 0; l < VL; l++) v_store(room + (i + l) * words + k, r[l]);
+        }
+    return room;
+}
+#else
+enum { AT_CHUNK = 1 };
+#define at_product tile_product
+#define at_begin()
+#define at_end()
+#endif
 typedef lw_bf16 at_real;
 typedef void at_out;
 
 LW_WORD vf at_load(const lw_bf16 *p, ptrdiff_t n)
 {
     return v_of_bf16(vi_load_u16_n(p, n));
+}
+
+/* Words of a row of hd elements as an operand of products. */
+static ptrdiff_t row_length(ptrdiff_t hd)
+{
+    return LW_ROUND_UP((hd + 1) / 2, AT_CHUNK);
 }
 
 /* [t, pitch] columns 0..hd-1 to [t / 2][dp] words of two rows, zeros behind. */
@@ -35,6 +71,8 @@ static void pack_steps(float *to, const lw_bf16 *from, ptrdiff_t pitch, ptrdiff_
             vi second = i + 1 < t ? vi_load_u16_n(from + pitch + c, n) : vi_set1(0);
             vi_store(to + c, vi_or(vi_load_u16_n(from + c, n), vi_shl(second, 16)));
         }
+    for (ptrdiff_t i = (t + 1) / 2; i % AT_CHUNK != 0; i++, to += dp)
+        memset(to, 0, (size_t)dp * sizeof *to);
 }
 
 /* Up to VL words of a row, its last n elements; zeros behind. */
@@ -54,7 +92,7 @@ static void pack_panels(float *to, const lw_bf16 *from, ptrdiff_t pitch, ptrdiff
                         float scale)
 {
     enum { NR = LW_ATTENTION_NR };
-    ptrdiff_t words = (hd + 1) / 2;
+    const ptrdiff_t words = row_length(hd);
     (void)scale;
     for (ptrdiff_t j = 0; j < LW_ROUND_UP(t, NR); j += VL)
         for (ptrdiff_t c = 0; c < words; c += VL) {

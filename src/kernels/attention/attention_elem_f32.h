@@ -16,7 +16,15 @@
 #define AT(name) LWV(name)
 #define AT_FORWARD(name) LW_ATTENTION_FORWARD(name, float)
 #define AT_BACKWARD(name) LW_ATTENTION_BACKWARD(name, float)
-enum { AT_PER = 1 };
+enum { AT_PER = 1, AT_CHUNK = 1 };
+#define at_product tile_product
+#define at_begin()
+#define at_end()
+
+static ptrdiff_t row_length(ptrdiff_t hd)
+{
+    return hd;
+}
 typedef float at_real;
 typedef float at_out;
 

@@ -8,19 +8,29 @@
 
 enum { LW_CONV_ZEROS = 4096 }; /* words */
 
+/* Words between what is read: from tap (0, 0) of the first pixel of a phase, which may lie outside the
+ * image, to those of the next image, output line and output pixel, and from tap to tap. */
+typedef struct lw_conv_steps {
+    ptrdiff_t first, image, line, pixel, tap_y, tap_x;
+} lw_conv_steps;
+
 /* What is read, what is written; lw_conv_run fills the rest: which part. */
 typedef struct lw_conv_job {
     const float *in, *packed; /* 32-bit words, see gemm_tile.h */
     float *out;
     const lw_epilogue *e;
     lw_num num;
-    lw_tile_fn *run;    /* the tile of that type */
+    const lw_tiles *tiles; /* of that type */
+    lw_tile_room *room;    /* of lw_tiles_begin */
+    float *copy;           /* for copied lines, see conv_copied.inc */
+    ptrdiff_t copy_words;
     const lw_quant *q;  /* LW_NUM_S8 */
     const float *zeros; /* words that stand for 0: a run's worth, at most LW_CONV_ZEROS */
     ptrdiff_t in_pitch, out_pitch; /* words and floats between pixels */
     ptrdiff_t out_h, out_w;        /* whole output image */
 
     lw_conv_phase p; /* depth in words */
+    lw_conv_steps at;
     const int32_t *sums;
     ptrdiff_t b0, b1, y0, y1, n0, n1;
     bool narrow;

@@ -110,14 +110,34 @@ int64_t lw_conv_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass)
                                    : lw_gemm_pack_tasks(s->C, taps * s->O);
 }
 
+/* Positions of a line of any phase, at most. */
+static int32_t most_count(int32_t out, const lw_conv_line *l)
+{
+    return LW_MAX(LW_CEIL_DIV(out, l->out_step), 1);
+}
+
+/* Whole images, or lines of one, `least` at least. */
+static void share_pixels(lw_conv_split *c, int32_t images, int32_t lines, int32_t least,
+                         double image, double task)
+{
+    c->images = 1;
+    c->rows = lines;
+    if (image <= task) {
+        c->images = (int32_t)LW_MIN(LW_MAX(task / image, 1.0), (double)LW_MAX(images, 1));
+    } else {
+        int32_t parts = (int32_t)LW_MIN(image / task + 0.5, (double)lines);
+        c->rows = LW_MAX(LW_CEIL_DIV(lines, LW_MAX(parts, 1)), least);
+    }
+    c->image_groups = LW_CEIL_DIV(images, c->images);
+    c->row_groups = LW_CEIL_DIV(lines, c->rows);
+}
+
 lw_conv_split lw_conv_split_of(const lw_conv_shape *s, lw_conv_pass pass)
 {
     lw_conv_phase p = lw_conv_phase_of(s, pass, 0); /* the largest phase decides for all */
     ptrdiff_t depth = LW_MAX((ptrdiff_t)p.y.taps * p.x.taps * p.depth, 8);
-    int32_t most_rows = LW_MAX(LW_CEIL_DIV(pass == LW_CONV_FORWARD ? s->OH : s->H, p.y.out_step),
-                               1);
-    int32_t most_cols = LW_MAX(LW_CEIL_DIV(pass == LW_CONV_FORWARD ? s->OW : s->W, p.x.out_step),
-                               1);
+    const int32_t most_rows = most_count(pass == LW_CONV_FORWARD ? s->OH : s->H, &p.y),
+                  most_cols = most_count(pass == LW_CONV_FORWARD ? s->OW : s->W, &p.x);
     lw_conv_split c = {.phases = lw_conv_phases(s, pass),
                        .cols = lw_gemm_group_cols(p.cols, depth)};
     double row = 2.0 * most_cols * (double)LW_MIN(c.cols, p.cols) * (double)depth;
@@ -131,24 +151,41 @@ lw_conv_split lw_conv_split_of(const lw_conv_shape *s, lw_conv_pass pass)
         row /= 2;
         image /= 2;
     }
-    c.images = 1;
-    c.rows = most_rows;
-    if (image <= task) {
-        c.images = (int32_t)LW_MIN(LW_MAX(task / image, 1.0), (double)LW_MAX(s->B, 1));
-    } else {
-        int32_t parts = (int32_t)LW_MIN(image / task + 0.5, (double)most_rows);
-        c.rows = LW_CEIL_DIV(most_rows, LW_MAX(parts, 1));
-    }
-    c.image_groups = LW_CEIL_DIV(s->B, c.images);
-    c.row_groups = LW_CEIL_DIV(most_rows, c.rows);
+    share_pixels(&c, s->B, most_rows, 1, image, task);
     c.col_groups = LW_CEIL_DIV(p.cols, c.cols);
     return c;
+}
+
+static int64_t split_tasks(const lw_conv_split *c)
+{
+    return c->phases * c->image_groups * c->row_groups * c->col_groups;
+}
+
+lw_conv_split lw_conv_wide_split(const lw_conv_shape *s, lw_conv_pass pass, ptrdiff_t per_word)
+{
+    lw_conv_phase p = lw_conv_phase_of(s, pass, 0);
+    const lw_conv_split most = lw_conv_split_of(s, pass);
+    const ptrdiff_t depth = LW_MAX((ptrdiff_t)p.y.taps * p.x.taps * p.depth, 8);
+    const int32_t lines = most_count(pass == LW_CONV_FORWARD ? s->OH : s->H, &p.y),
+                  pixels = most_count(pass == LW_CONV_FORWARD ? s->OW : s->W, &p.x);
+    const int32_t least = LW_MIN(LW_CEIL_DIV(2 * LW_WIDE_ROWS, pixels), lines);
+    lw_conv_split c = {.phases = most.phases, .cols = lw_gemm_wide_cols(p.cols, depth / per_word)};
+    double line = 2.0 * pixels * (double)LW_MIN(c.cols, p.cols) * (double)depth;
+    double task = lw_gemm_wide_ops(2.0 * pixels * lines * (double)p.cols * (double)depth * s->B *
+                                   (double)c.phases);
+    while (line * least > task && c.cols > LW_GEMM_COLS) { /* columns before pixels */
+        c.cols = LW_ROUND_UP(c.cols / 2, LW_GEMM_COLS);
+        line /= 2;
+    }
+    share_pixels(&c, s->B, lines, least, line * lines, task);
+    c.col_groups = LW_CEIL_DIV(p.cols, c.cols);
+    return split_tasks(&c) <= split_tasks(&most) ? c : most;
 }
 
 int64_t lw_conv_tasks(const lw_conv_shape *s, lw_conv_pass pass)
 {
     lw_conv_split c = lw_conv_split_of(s, pass);
-    return c.phases * c.image_groups * c.row_groups * c.col_groups;
+    return split_tasks(&c);
 }
 
 static lw_wgrad_split wgrad_split(const lw_conv_shape *s)

@@ -44,5 +44,7 @@ typedef struct lw_conv_split {
     ptrdiff_t cols;
 } lw_conv_split;
 lw_conv_split lw_conv_split_of(const lw_conv_shape *s, lw_conv_pass pass);
+/* As lw_gemm_wide_split. */
+lw_conv_split lw_conv_wide_split(const lw_conv_shape *s, lw_conv_pass pass, ptrdiff_t per_word);
 
 #endif

@@ -93,7 +93,8 @@ typedef void lw_winograd_run_fn(float *out, const void *in, const float *packed,
  * of 4x4; scratch: 64-byte aligned words of this worker alone. dy and x are f32 or bf16, points and sums always f32. The
  * bits depend on the images of a call, their shape and the ISA level. Errors are twice those of conv.h's.
  */
-bool lw_winograd_weight_grad(const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode); /* the rule */
+/* The rule. */
+bool lw_winograd_weight_grad(lw_num num, const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode);
 int64_t lw_winograd_weight_grad_tasks(const lw_conv_shape *s);
 int64_t lw_winograd_weight_grad_partial_floats(const lw_conv_shape *s);
 int64_t lw_winograd_weight_grad_combine_tasks(const lw_conv_shape *s);

@@ -26,10 +26,12 @@
  * 32-bit words: K is a multiple of lw_num_per_word, rows of A, dY and X start at multiples of 4
  * bytes and so do their pitches (in elements of their own type). lw_num_fits says whether. dY and X
  * of a weight gradient need none of that, but must be finite. At the level ref, packed weights are
- * plain copies. At avx512bf16 the hardware takes denormal bf16 and sums as 0. Products of at most 4
- * columns have no narrow form here: f32 is as fast. A bf16 product may write bf16 (epilogue's
- * store): what a cast would make of its f32, but for denormals (0 at avx512bf16) and curves, which are
- * approximated to 5e-5 (simd_act.h).
+ * plain copies. At avx512bf16 and amx the hardware takes denormal bf16 and sums as 0, and amx sums 16
+ * words apart before it adds them to an element's chain (of a tap, of a matrix row: the last are
+ * fewer). Products of at most 4 columns have no narrow form here: f32 is as fast. A bf16 product may
+ * write bf16 (epilogue's store): what a cast would make of its f32, but for denormals (0 at those
+ * levels) and curves, which are approximated to 5e-5 (simd_act.h). Sums of bytes are exact, and their
+ * results have the same bits at every level but ref.
  *
  * Cost: 2 M N K FLOP a product; A, C and the packed weights pass memory once. Linear layers reach
  * 84 to 98 % of one thread's peak (docs/performance-zen4.md); few rows are bound by reading weights.
@@ -41,13 +43,14 @@
  *   gemm_tile.h                            the two register tiles and packed panels
  *     gemm_elem_f32.h  _bf16.h  _u8.h      what a 32-bit word holds; one comes before a tile's body
  *     gemm_tile_body.inc                   row tile: gathered rows times a panel
+ *     gemm_tile_amx.h  _amx_body.inc       the same on tile registers
  *     gemm_dot_body.inc                    the same for at most 4 columns: vectors along k
  *     gemm_rank_body.inc                   rank tile: sums of outer products (weight gradients)
  *     gemm_pack_body.inc                   weights into panels
  *   gemm_job.h  gemm_body.inc              the products of this header over these tiles, f32
  *     gemm_low_body.inc                    in low precision: bf16, u8 x s8
  *   gemm_wgrad.h  gemm_wgrad_body.inc      weight gradients of gemm and conv, f32
- *     gemm_wgrad_bf16_body.inc             and of bf16
+ *     gemm_wgrad_bf16_body.inc  _amx.c     and of bf16; on tile registers
  *   gemm_ref.h .inc  gemm_ref.c            the references in plain C
  *     gemm_bf16_ref.c  gemm_u8_ref.c
  */

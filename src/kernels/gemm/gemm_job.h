@@ -17,7 +17,8 @@ typedef struct lw_gemm_job {
     ptrdiff_t M, N, K;       /* K in elements */
     const lw_epilogue *e;    /* or NULL */
     lw_num num;
-    lw_tile_fn *run;         /* the tile of that type */
+    const lw_tiles *tiles;   /* of that type */
+    lw_tile_room *room;      /* of lw_tiles_begin */
     lw_tile_round_fn *round; /* with low */
     const lw_quant *q;       /* LW_NUM_S8 */
 } lw_gemm_job;

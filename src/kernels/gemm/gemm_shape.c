@@ -30,15 +30,30 @@ double lw_gemm_even_flops(double total)
 }
 
 /* Groups of equally many panels where twice as many groups as it takes come out even. */
-ptrdiff_t lw_gemm_group_cols(ptrdiff_t N, ptrdiff_t K)
+static ptrdiff_t group_cols(ptrdiff_t N, ptrdiff_t depth, ptrdiff_t group)
 {
-    ptrdiff_t depth = LW_MAX(LW_MIN(K, LW_GEMM_DEPTH), 1), panels = LW_CEIL_DIV(N, LW_GEMM_COLS);
-    ptrdiff_t most = LW_MAX(LW_GEMM_GROUP_FLOATS / depth / LW_GEMM_COLS, 1);
+    ptrdiff_t panels = LW_CEIL_DIV(N, LW_GEMM_COLS);
+    ptrdiff_t most = LW_MAX(group / LW_MAX(depth, 1) / LW_GEMM_COLS, 1);
     ptrdiff_t fewest = LW_CEIL_DIV(panels, most);
     for (ptrdiff_t groups = fewest; groups < 2 * fewest; groups++)
         if (panels % groups == 0)
             return panels / groups * LW_GEMM_COLS;
     return LW_MIN(most, LW_MAX(panels, 1)) * LW_GEMM_COLS;
+}
+
+ptrdiff_t lw_gemm_group_cols(ptrdiff_t N, ptrdiff_t K)
+{
+    return group_cols(N, LW_MIN(K, LW_GEMM_DEPTH), LW_GEMM_GROUP_FLOATS);
+}
+
+ptrdiff_t lw_gemm_wide_cols(ptrdiff_t N, ptrdiff_t words)
+{
+    return group_cols(N, LW_MIN(words, LW_WIDE_DEPTH), LW_WIDE_GROUP);
+}
+
+double lw_gemm_wide_ops(double total)
+{
+    return LW_MAX(total / EVEN_TASKS_WANTED, (double)LW_WIDE_OPS_MIN);
 }
 
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
@@ -59,6 +74,21 @@ lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
     s.row_tasks = LW_CEIL_DIV(M, s.rows);
     s.col_tasks = LW_CEIL_DIV(N, s.cols);
     return s;
+}
+
+lw_gemm_split lw_gemm_wide_split(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, ptrdiff_t words)
+{
+    const lw_gemm_split most = lw_gemm_split_of(M, N, K);
+    if (M <= LW_WIDE_ROWS) /* weights are read once: by as many as like */
+        return most;
+    lw_gemm_split s = {.cols = lw_gemm_wide_cols(N, words)};
+    double task = lw_gemm_wide_ops(2.0 * (double)M * (double)N * (double)K);
+    double rows = task / (2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8));
+    s.rows = rows >= (double)M ? M : LW_ROUND_UP((ptrdiff_t)rows + 1, LW_WIDE_ROWS);
+    s.rows = LW_MIN(s.rows, M);
+    s.row_tasks = LW_CEIL_DIV(M, s.rows);
+    s.col_tasks = LW_CEIL_DIV(N, s.cols);
+    return s.row_tasks * s.col_tasks <= most.row_tasks * most.col_tasks ? s : most;
 }
 
 int64_t lw_gemm_packed_floats(ptrdiff_t N, ptrdiff_t K)

@@ -11,6 +11,13 @@ enum {
     LW_GEMM_DEPTH = 3072, /* k-steps before partial sums go through memory (a panel stays in L2) */
     LW_GEMM_GROUP_FLOATS = 98304 /* packed floats of one column group: 384 KiB of L2 */
 };
+/* The same where products take so little time that bringing operands and tasks decides (amx). */
+enum {
+    LW_WIDE_ROWS = 32,
+    LW_WIDE_DEPTH = 1024,
+    LW_WIDE_GROUP = 196608, /* words: 768 KiB, of the 2 MiB that such machines have */
+    LW_WIDE_OPS_MIN = 32000000
+};
 
 /*
  * Packed s8 weights of `taps` taps (1 for a matrix): the panels, lw_s8_weight_bytes(N, taps *
@@ -39,6 +46,11 @@ typedef struct lw_gemm_split {
     ptrdiff_t row_tasks, col_tasks; /* task = row_task * col_tasks + col_task */
 } lw_gemm_split;
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
+
+/* Larger parts, no more of them than the tasks that there are: those left over have nothing to do. */
+lw_gemm_split lw_gemm_wide_split(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, ptrdiff_t words);
+ptrdiff_t lw_gemm_wide_cols(ptrdiff_t N, ptrdiff_t words);
+double lw_gemm_wide_ops(double total);
 
 /* A weight gradient's tasks: row groups (each with its own partial sums when there are several)
  * times output groups. Task = group * out_tasks + out_task. */

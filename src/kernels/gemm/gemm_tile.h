@@ -21,8 +21,14 @@
 #include "kernels/gemm/gemm_shape.h"
 #include "kernels/simd/simd.h"
 
-/* Registers: 16 (avx2) hold 6 x 2 sums, 2 of the panel and 1 broadcast; 32 (avx512) hold 12 x 2. */
-enum { LW_TILE_ROWS = VL == 16 ? 12 : 6, LW_TILE_VECS = 2, LW_TILE_COLS = LW_TILE_VECS * VL };
+/* Registers: 16 (avx2) hold 6 x 2 sums, 2 of the panel and 1 broadcast; 32 (avx512) hold 12 x 2.
+ * Tile registers (amx, reduced precision) hold 32 rows. */
+enum {
+    LW_TILE_ROWS = VL == 16 ? 12 : 6,
+    LW_TILE_MOST_ROWS = VL == 16 ? 32 : LW_TILE_ROWS, /* of any type at levels of these words */
+    LW_TILE_VECS = 2,
+    LW_TILE_COLS = LW_TILE_VECS * VL
+};
 
 /* Before a loop over the rows or vectors of a tile: constant bounds, unrolled into registers. */
 #ifdef __clang__
@@ -39,20 +45,25 @@ LW_WORD vi lw_word_everywhere(const float *p)
     return vi_set1(w);
 }
 
+struct lw_tile_room;
 typedef struct lw_tile {
     const float *const *a; /* [rows] */
     ptrdiff_t a_step;      /* 0: all runs start from the same addresses; rows: a is [runs][rows] */
     const ptrdiff_t *offset;   /* [runs] floats added to the addresses */
     const ptrdiff_t *k0;       /* [runs] first step of each run in the panel */
-    ptrdiff_t rows, runs, len; /* rows <= LW_TILE_ROWS */
+    ptrdiff_t rows, runs, len; /* rows: at most lw_tiles.rows */
+    int again; /* 1: the rows of the call before, which differed in panel and c only */
+    struct lw_tile_room *room; /* of lw_tiles_begin */
     const float *b;            /* panel [steps][width] */
-    ptrdiff_t cols;    /* columns stored, <= LW_TILE_COLS; width is VL when cols <= VL, else 2 VL */
-    float *const *c;   /* [rows] outputs, at the panel's first column */
-    int load;          /* 1: sums start from c, 0: from zero */
-    int finish;        /* 1: the epilogue below is applied, 0: plain sums are stored */
-    int whole;         /* u8 only, 1: sums go from block to block as integers, in the bits of c, so
+    ptrdiff_t cols;  /* columns stored, <= LW_TILE_COLS; width is VL when cols <= VL, else 2 VL */
+    float *const *c; /* [rows] outputs, at the panel's first column */
+    int load;        /* 1: sums start from c, 0: from zero */
+    const float
+        *sums;  /* or NULL: they start from here, [rows][LW_TILE_COLS], what c holds included */
+    int finish; /* 1: the epilogue below is applied, 0: plain sums are stored */
+    int whole;  /* u8 only, 1: sums go from block to block as integers, in the bits of c, so
                           that no cut into blocks rounds; 0: as floats that c accumulates */
-    const float *bias; /* [cols] or NULL */
+    const float *bias;          /* [cols] or NULL */
     const float *const *add[2]; /* [rows] each, or NULL: image bias rows and residual rows */
     const uint32_t *keep; /* [rows][LW_TILE_COLS] or NULL: ones, or 0 where a sum becomes 0, behind
                              the bias; the others are multiplied by keep_scale */
@@ -66,6 +77,50 @@ lw_tile_fn LWV_BASE(lw_tile_run);
 /* Steps of two bf16, f32 sums; steps of four u8 and s8, s32 sums from quant->start. */
 lw_tile_fn LWV(lw_tile_run_bf16);
 lw_tile_fn LWV(lw_tile_run_u8);
+
+/* A kind of row tiles, and how products are cut for it. */
+typedef struct lw_tiles {
+    lw_tile_fn *run;
+    ptrdiff_t rows;  /* of a tile, at most */
+    ptrdiff_t chunk; /* steps whose sums belong together: blocks of k and taps begin a chunk */
+    ptrdiff_t depth; /* steps of a block of k, about */
+    bool even; /* tiles cost by their rows: rows are shared out evenly. Else tiles are filled */
+} lw_tiles;
+extern const lw_tiles LWV_BASE(lw_tiles), LWV(lw_tiles_bf16), LWV(lw_tiles_u8);
+
+/* First row of tile i of n. */
+static inline ptrdiff_t lw_tiles_row(const lw_tiles *k, ptrdiff_t rows, ptrdiff_t i, ptrdiff_t n)
+{
+    return k->even ? rows * i / n : LW_MIN(i * k->rows, rows);
+}
+/* First step of block i of n. */
+static inline ptrdiff_t lw_tiles_step(const lw_tiles *k, ptrdiff_t steps, ptrdiff_t i, ptrdiff_t n)
+{
+    return i < n ? LW_ROUND_UP(steps * i / n, k->chunk) : steps;
+}
+
+/* The part of a product that a task is, of row parts times column groups, of which columns come first.
+ * Where tiles outrun the reading of weights the tasks take rows first, and a group stays in L2. */
+static inline int64_t lw_tiles_part(const lw_tiles *k, int64_t task, int64_t rows, int64_t cols)
+{
+    return k->even ? task : task % rows * cols + task / rows;
+}
+
+/* The tiles of a type for products of so many words (of a tap), and what is to be done before the
+ * first and behind the last tile of a kernel call. */
+#if defined(LW_AMX)
+#include "kernels/gemm/gemm_tile_amx.h"
+#else
+#define LW_TILES_OF(type, words) ((void)(words), &LWV(lw_tiles_##type))
+typedef struct lw_tile_room {
+    char none;
+} lw_tile_room;
+static inline lw_tile_room *lw_tiles_begin(lw_tile_room *room)
+{
+    return room;
+}
+static inline void lw_tiles_end(void) {}
+#endif
 
 /* What a panel's columns of whole sums need to become numbers: scale * (start + sum). */
 typedef struct lw_tile_quant {

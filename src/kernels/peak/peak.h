@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-/* `rounds` rounds of 12 independent fused multiply-adds on registers, nothing else. *ops:
+/* `rounds` rounds of 12 independent fused multiply-adds on registers (4 of tile
+ * registers), nothing else. *ops:
  * multiplications and additions done (two per element), *sink: a number that keeps the work from
  * being dropped. */
 typedef void lw_peak_fma_fn(double *ops, float *sink, ptrdiff_t rounds);

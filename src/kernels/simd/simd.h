@@ -45,7 +45,7 @@
  *   vi_bf16(v): floats to bf16 in the low halves, the rest 0 (lw_bf16_of_f32)
  *
  * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 / _ref. LWV_BASE(name)
- * pastes that of the level whose words these are: at avx512bf16 it is the function of avx512.
+ * pastes that of the level whose words these are: at avx512bf16 and amx it is the function of avx512.
  */
 #ifndef LW_KERNELS_SIMD_H
 #define LW_KERNELS_SIMD_H

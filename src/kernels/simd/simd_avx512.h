@@ -9,7 +9,11 @@
 #include <immintrin.h>
 
 #define VL 16
-#if defined(__AVX512BF16__) && defined(__AVX512VNNI__)
+/* Before clang 16 the name is the second; the files of this level have all flags of it. */
+#if defined(__AMX_TILE__) || defined(__AMXTILE__)
+#define LW_AMX 1
+#define LW_SIMD_SUFFIX _amx
+#elif defined(__AVX512BF16__) && defined(__AVX512VNNI__)
 #define LW_SIMD_SUFFIX _avx512bf16
 #else
 #define LW_SIMD_SUFFIX _avx512

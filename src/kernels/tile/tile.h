@@ -100,7 +100,7 @@ LW_WORD void tile_columns(const tile_arg *t, ptrdiff_t m, ptrdiff_t n, const ptr
         tile_strip(t, m, t->b + j, t->c + j, 1, ars);
 }
 
-static void tile_product(const tile_arg *t, ptrdiff_t m, ptrdiff_t n)
+static void __attribute__((unused)) tile_product(const tile_arg *t, ptrdiff_t m, ptrdiff_t n)
 {
     if (t->ars == 1)
         tile_columns(t, m, n, 1);
