@@ -83,13 +83,13 @@ static void pack_dy(const wgrad_task *t)
     for (ptrdiff_t o = t->o0; o < t->o1; o += AMX_ROWS)
         for (ptrdiff_t c = 0; c < t->chunks; c++, to += TILE) {
             const ptrdiff_t n = LW_MIN(t->o1 - o, AMX_ROWS);
-            vf r[VL];
+            vf r[AMX_WORDS];
             for (int i = 0; i < AMX_WORDS; i++) {
                 const ptrdiff_t place = c * AMX_WORDS + i, pixel = t->first[place];
-                const lw_bf16 *p = t->dy + pixel * ld + o;
                 r[i] = v_zero();
                 if (pixel < 0)
                     continue;
+                const lw_bf16 *p = t->dy + pixel * ld + o;
                 const vi low = load_some(p, n);
                 const vi high = has_second(t, place) ? load_some(p + ld, n) : vi_set1(0);
                 r[i] = v_as_f(vi_or(low, vi_shl(high, 16)));
