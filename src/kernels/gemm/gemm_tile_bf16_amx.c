@@ -2,7 +2,6 @@
 /* The body of gemm_tile_amx_body.inc for bf16. */
 #include "kernels/gemm/gemm_tile.h"
 
-#define TILE_MAC amx_mac_bf16
 #define TILE_INTEGER 0
 #define TILE_RUN LWV(lw_tile_run_bf16)
 #define TILE_KIND LWV(lw_tiles_bf16)

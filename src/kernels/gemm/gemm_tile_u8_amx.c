@@ -2,7 +2,6 @@
 /* The body of gemm_tile_amx_body.inc for u8. */
 #include "kernels/gemm/gemm_tile.h"
 
-#define TILE_MAC amx_mac_u8
 #define TILE_INTEGER 1
 #define TILE_RUN LWV(lw_tile_run_u8)
 #define TILE_KIND LWV(lw_tiles_u8)

@@ -178,41 +178,13 @@ LW_WORD void multiply(const wgrad_task *t, const float *a, const float *b, const
     if (t->load) {
         if (!s->direct)
             fetch_sums(room, s);
-        amx_load(0, c, ldc);
-        if (vecs == 2)
-            amx_load(1, c + VL, ldc);
-        if (halves == 2)
-            amx_load(2, c + AMX_ROWS * ld, ldc);
-        if (halves == 2 && vecs == 2)
-            amx_load(3, c + AMX_ROWS * ld + VL, ldc);
+        amx_sums_load(c, ldc, halves, vecs);
     } else {
-        amx_zero(0);
-        amx_zero(1);
-        amx_zero(2);
-        amx_zero(3);
+        amx_sums_zero();
     }
-    for (ptrdiff_t k = 0; k < t->chunks; k++, a += TILE, b += AMX_WORDS * COLS) {
-        amx_load(4, a, AMX_BYTES);
-        amx_load(6, b, ldb);
-        amx_mac_bf16(0, 4, 6);
-        if (vecs == 2) {
-            amx_load(7, b + VL, ldb);
-            amx_mac_bf16(1, 4, 7);
-        }
-        if (halves == 2) {
-            amx_load(5, a + half, AMX_BYTES);
-            amx_mac_bf16(2, 5, 6);
-        }
-        if (halves == 2 && vecs == 2)
-            amx_mac_bf16(3, 5, 7);
-    }
-    amx_store(0, c, ldc);
-    if (vecs == 2)
-        amx_store(1, c + VL, ldc);
-    if (halves == 2)
-        amx_store(2, c + AMX_ROWS * ld, ldc);
-    if (halves == 2 && vecs == 2)
-        amx_store(3, c + AMX_ROWS * ld + VL, ldc);
+    for (ptrdiff_t k = 0; k < t->chunks; k++, a += TILE, b += AMX_WORDS * COLS)
+        amx_sums_add(a, AMX_BYTES, a + half, AMX_BYTES, b, ldb, halves, vecs, AMX_BF16);
+    amx_sums_store(c, ldc, halves, vecs);
     if (!s->direct)
         put_sums(room, s);
 }

@@ -15,6 +15,16 @@
  *                           numbers and sums count as 0
  *   amx_mac_u8(c, a, b)     the same of four u8 and s8, s32 sums, exact
  *
+ * A block of sums is two by two registers, 0 to 3: `halves` of 16 rows, `vecs` of 16 columns (1 or 2, constants where
+ * these are called). 4 and 5 are for rows of a, 6 and 7 for columns of b.
+ *
+ *   amx_sums_zero()
+ *   amx_sums_load(c, pitch, halves, vecs)      rows of c lie pitch bytes apart
+ *   amx_sums_store(c, pitch, halves, vecs)
+ *   amx_sums_add(a0, pitch0, a1, pitch1, b, pitch_b, halves, vecs, how)
+ *                           a chunk of AMX_WORDS words of both halves times as many rows of b; how: AMX_U8
+ *                           or AMX_BF16, and AMX_ONCE, where b is loaded by amx_load_once
+ *
  * Registers are numbers of the text. The compiler's own words for these do not say that they read or
  * write memory (gcc 12): here they do.
  */
@@ -64,5 +74,75 @@ static inline __attribute__((unused)) void amx_end(void)
     __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : : "memory")
 #define amx_mac_u8(c, a, b) \
     __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : : "memory")
+
+#define AMX_WORD static inline __attribute__((always_inline, unused))
+
+AMX_WORD void amx_sums_zero(void)
+{
+    amx_zero(0);
+    amx_zero(1);
+    amx_zero(2);
+    amx_zero(3);
+}
+
+AMX_WORD void amx_sums_load(const float *c, ptrdiff_t pitch, const int halves, const int vecs)
+{
+    const float *lower = c + AMX_ROWS * (pitch / (ptrdiff_t)sizeof *c);
+    amx_load(0, c, pitch);
+    if (vecs == 2)
+        amx_load(1, c + AMX_WORDS, pitch);
+    if (halves == 2)
+        amx_load(2, lower, pitch);
+    if (halves == 2 && vecs == 2)
+        amx_load(3, lower + AMX_WORDS, pitch);
+}
+
+AMX_WORD void amx_sums_store(float *c, ptrdiff_t pitch, const int halves, const int vecs)
+{
+    float *lower = c + AMX_ROWS * (pitch / (ptrdiff_t)sizeof *c);
+    amx_store(0, c, pitch);
+    if (vecs == 2)
+        amx_store(1, c + AMX_WORDS, pitch);
+    if (halves == 2)
+        amx_store(2, lower, pitch);
+    if (halves == 2 && vecs == 2)
+        amx_store(3, lower + AMX_WORDS, pitch);
+}
+
+enum { AMX_BF16 = 0, AMX_U8 = 1, AMX_ONCE = 2 };
+
+#define AMX_MAC(how, c, a, b)      \
+    do {                           \
+        if ((how)&AMX_U8)          \
+            amx_mac_u8(c, a, b);   \
+        else                       \
+            amx_mac_bf16(c, a, b); \
+    } while (0)
+
+AMX_WORD void amx_sums_add(const float *a0, ptrdiff_t pitch0, const float *a1, ptrdiff_t pitch1,
+                           const float *b, ptrdiff_t pitch_b, const int halves, const int vecs,
+                           const int how)
+{
+    amx_load(4, a0, pitch0);
+    if (how & AMX_ONCE)
+        amx_load_once(6, b, pitch_b);
+    else
+        amx_load(6, b, pitch_b);
+    AMX_MAC(how, 0, 4, 6);
+    if (vecs == 2) {
+        if (how & AMX_ONCE)
+            amx_load_once(7, b + AMX_WORDS, pitch_b);
+        else
+            amx_load(7, b + AMX_WORDS, pitch_b);
+        AMX_MAC(how, 1, 4, 7);
+    }
+    if (halves == 2) {
+        amx_load(5, a1, pitch1);
+        AMX_MAC(how, 2, 5, 6);
+    }
+    if (halves == 2 && vecs == 2)
+        AMX_MAC(how, 3, 5, 7);
+}
+#undef AMX_MAC
 
 #endif

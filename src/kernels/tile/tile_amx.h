@@ -17,43 +17,14 @@ LW_WORD void amx_block(const tile_arg *t, ptrdiff_t i, ptrdiff_t j, const int ha
     const ptrdiff_t word = (ptrdiff_t)sizeof(float), lda = t->ars * word, ldb = t->bks * word,
                     ldc = t->ldc * word;
     const float *a = t->a + i * t->ars, *b = t->b + j;
-    float *c = t->c + i * t->ldc + j, *lower = c + AMX_ROWS * t->ldc;
-    if (t->add) {
-        amx_load(0, c, ldc);
-        if (vecs == 2)
-            amx_load(1, c + VL, ldc);
-        if (halves == 2)
-            amx_load(2, lower, ldc);
-        if (halves == 2 && vecs == 2)
-            amx_load(3, lower + VL, ldc);
-    } else {
-        amx_zero(0);
-        amx_zero(1);
-        amx_zero(2);
-        amx_zero(3);
-    }
-    for (ptrdiff_t k = 0; k < t->k; k += AMX_WORDS, a += AMX_WORDS, b += AMX_WORDS * t->bks) {
-        amx_load(4, a, lda);
-        amx_load(6, b, ldb);
-        amx_mac_bf16(0, 4, 6);
-        if (vecs == 2) {
-            amx_load(7, b + VL, ldb);
-            amx_mac_bf16(1, 4, 7);
-        }
-        if (halves == 2) {
-            amx_load(5, a + AMX_ROWS * t->ars, lda);
-            amx_mac_bf16(2, 5, 6);
-        }
-        if (halves == 2 && vecs == 2)
-            amx_mac_bf16(3, 5, 7);
-    }
-    amx_store(0, c, ldc);
-    if (vecs == 2)
-        amx_store(1, c + VL, ldc);
-    if (halves == 2)
-        amx_store(2, lower, ldc);
-    if (halves == 2 && vecs == 2)
-        amx_store(3, lower + VL, ldc);
+    float *c = t->c + i * t->ldc + j;
+    if (t->add)
+        amx_sums_load(c, ldc, halves, vecs);
+    else
+        amx_sums_zero();
+    for (ptrdiff_t k = 0; k < t->k; k += AMX_WORDS, a += AMX_WORDS, b += AMX_WORDS * t->bks)
+        amx_sums_add(a, lda, a + AMX_ROWS * t->ars, lda, b, ldb, halves, vecs, AMX_BF16);
+    amx_sums_store(c, ldc, halves, vecs);
 }
 
 static void amx_product(const tile_arg *t, ptrdiff_t m, ptrdiff_t n)
