@@ -7,7 +7,7 @@
  * lanes alone go on one before the other.
  *
  * LW_EMULATED_FAIL=k lets the k-th call fail (0: none), LW_EMULATED_GPU=none|old|stub plays machines
- * that cannot be used, LW_EMULATED_BYTES is the memory that a device has. At exit of the program
+ * that cannot be used, 8.0 one without products of four warps, LW_EMULATED_BYTES is the memory that a device has. At exit of the program
  * LW_EMULATED_REPORT=FILE receives one line: calls made, kernels started, blocks of memory not freed.
  */
 #undef _FORTIFY_SOURCE /* whose longjmp knows one stack */
@@ -50,6 +50,7 @@ static int order[THREADS], born, n_threads, on; /* on: the fiber that runs */
 static jmp_buf scheduler;
 static void (*body)(const void *);
 static const void *body_args;
+static size_t shared_bytes; /* of this launch */
 static uint32_t random_state = 1;
 
 __attribute__((noinline)) static void back(void)
@@ -174,6 +175,8 @@ static int let_go(int n)
     return released;
 }
 
+static void start_block(void);
+
 /* Every thread up to its next barrier, until all are done. False: some left while others waited. */
 static bool run_block(int n)
 {
@@ -182,7 +185,7 @@ static bool run_block(int n)
     shuffle(n);
     for (int i = 0; i < n; i++)
         threads[i].state = UNBORN;
-    memset(n_copies, 0, sizeof n_copies);
+    start_block();
     born = 0;
     n_threads = n;
     while (born < n)
@@ -201,12 +204,15 @@ static bool run_block(int n)
 
 /* ---- copies that go on by themselves, and products of a warp ------------------------------------ */
 
-enum { UNDERWAY = 8 };
+enum { UNDERWAY = 64 };
 static struct {
     void *to;
     const void *from;
     bool there;
+    int group;
 } copies[THREADS][UNDERWAY];
+static int n_groups[THREADS];       /* committed */
+static bool not_for_cores[THREADS]; /* copies came that tensor cores may not read from shared memory yet */
 
 static bool inside(lw_cu_ptr p, size_t n);
 
@@ -227,13 +233,24 @@ void lw_emu_copy(void *to, const void *from, bool there)
     memset(to, 0xff, 16);
     copies[lw_emu_tid][*n].to = to;
     copies[lw_emu_tid][*n].from = from;
+    copies[lw_emu_tid][*n].group = n_groups[lw_emu_tid];
     copies[lw_emu_tid][(*n)++].there = there;
 }
 
-void lw_emu_copy_wait(void)
+void lw_emu_copy_commit(void)
 {
+    n_groups[lw_emu_tid]++;
+}
+
+void lw_emu_copy_wait(int but)
+{
+    int left = 0;
     for (int i = 0; i < n_copies[lw_emu_tid]; i++) {
         char *to = copies[lw_emu_tid][i].to;
+        if (copies[lw_emu_tid][i].group >= n_groups[lw_emu_tid] - but) {
+            copies[lw_emu_tid][left++] = copies[lw_emu_tid][i];
+            continue;
+        }
         for (int k = 0; k < 16; k++)
             if (to[k] != (char)0xff)
                 wrong("written where a copy was underway to");
@@ -241,8 +258,9 @@ void lw_emu_copy_wait(void)
             memcpy(to, copies[lw_emu_tid][i].from, 16);
         else
             memset(to, 0, 16);
+        not_for_cores[lw_emu_tid] = true;
     }
-    n_copies[lw_emu_tid] = 0;
+    n_copies[lw_emu_tid] = left;
 }
 
 float lw_emu_bf16_to_float(uint16_t bits)
@@ -311,6 +329,88 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
     lw_emu_sync_warp();
 }
 
+/* ---- products of four warps, which go on by themselves ------------------------------------------ */
+
+#define SHARED_BYTES 232448
+_Alignas(1024) unsigned char lw_emu_shared[SHARED_BYTES];
+enum { PRODUCTS = 64 };
+static struct {
+    float *sum;
+    const unsigned char *left, *right;
+    int columns, group;
+} products[THREADS][PRODUCTS];
+static int n_products[THREADS], n_product_groups[THREADS];
+
+void lw_emu_fence_for_cores(void)
+{
+    not_for_cores[lw_emu_tid] = false;
+}
+
+void lw_emu_group_product(float *sum, const void *left, const void *right, int columns)
+{
+    int *n = &n_products[lw_emu_tid];
+    if (*n == PRODUCTS)
+        wrong("too many products underway");
+    for (int i = 0; i < n_threads; i++)
+        if (not_for_cores[i])
+            wrong("a product of what was copied, without a fence");
+    products[lw_emu_tid][*n].sum = sum;
+    products[lw_emu_tid][*n].left = left;
+    products[lw_emu_tid][*n].right = right;
+    products[lw_emu_tid][*n].columns = columns;
+    products[lw_emu_tid][(*n)++].group = n_product_groups[lw_emu_tid];
+}
+
+void lw_emu_group_commit(void)
+{
+    n_product_groups[lw_emu_tid]++;
+}
+
+/* A number of rows of 128 bytes, whose pieces of 16 lie at their place xor the row's number modulo 8. */
+static float swizzled(const unsigned char *from, int row, int k)
+{
+    size_t at = (size_t)(from - lw_emu_shared) + (size_t)row * 128 + (size_t)k * 2;
+    uint16_t bits;
+    at ^= (at >> 7 & 7) << 4;
+    memcpy(&bits, lw_emu_shared + at, sizeof bits);
+    return lw_bf16_to_float(bits);
+}
+
+static void multiply_late(float *sum, const unsigned char *left, const unsigned char *right,
+                          int columns)
+{
+    int row = lw_emu_tid % 128 / WARP * 16 + lw_emu_tid % WARP / 4, from = lw_emu_tid % 4 * 2;
+    float l[2][16], r[16];
+    for (int k = 0; k < 16; k++) {
+        l[0][k] = swizzled(left, row, k);
+        l[1][k] = swizzled(left, row + 8, k);
+    }
+    for (int i = 0; i < columns / 4; i++) {
+        int column = i / 2 * 8 + from + i % 2;
+        for (int k = 0; k < 16; k++)
+            r[k] = swizzled(right, column, k);
+        for (int half = 0; half < 2; half++) {
+            float *to = &sum[i / 2 * 4 + half * 2 + i % 2];
+            double all = (double)*to;
+            for (int k = 0; k < 16; k++)
+                all += (double)l[half][k] * (double)r[k];
+            *to = cut(all);
+        }
+    }
+}
+
+void lw_emu_group_wait(int but)
+{
+    int left = 0;
+    for (int i = 0; i < n_products[lw_emu_tid]; i++)
+        if (products[lw_emu_tid][i].group >= n_product_groups[lw_emu_tid] - but)
+            products[lw_emu_tid][left++] = products[lw_emu_tid][i];
+        else
+            multiply_late(products[lw_emu_tid][i].sum, products[lw_emu_tid][i].left,
+                          products[lw_emu_tid][i].right, products[lw_emu_tid][i].columns);
+    n_products[lw_emu_tid] = left;
+}
+
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 #define K(family, name, args, threads)     \
@@ -328,13 +428,26 @@ struct lw_cu_function {
     const char *name;
     void (*call)(const void *);
     size_t bytes;
-    unsigned threads;
+    unsigned threads, shared, allowed;
 };
 static lw_cu_function kernels[] = {
-#define K(family, name, args, threads) {"lw_kernel_" #name, call_##name, sizeof(args), threads},
+#define K(family, name, args, threads) {"lw_kernel_" #name, call_##name, sizeof(args), threads, 0, 0},
+#define KS(family, name, args, threads, shared) \
+    {"lw_kernel_" #name, call_##name, sizeof(args), threads, shared, 49152},
 #include "backend/cuda/cuda_kernels.def"
 #undef K
 };
+
+/* What the block before left is no number. */
+static void start_block(void)
+{
+    memset(n_copies, 0, sizeof n_copies);
+    memset(n_groups, 0, sizeof n_groups);
+    memset(not_for_cores, 0, sizeof not_for_cores);
+    memset(n_products, 0, sizeof n_products);
+    memset(n_product_groups, 0, sizeof n_product_groups);
+    memset(lw_emu_shared, 0xff, shared_bytes);
+}
 
 /* ---- the driver ------------------------------------------------------------------------------ */
 
@@ -468,7 +581,8 @@ CALL(DeviceGetName, char *s, int n, int d)
 CALL(DeviceGetAttribute, int *v, int a, int d)
 {
     FAIL_AT_WILL(999);
-    *v = a != LW_CU_CC_MAJOR ? 0 : strcmp(setting("LW_EMULATED_GPU"), "old") == 0 ? 7 : 9;
+    const char *gpu = setting("LW_EMULATED_GPU");
+    *v = a != LW_CU_CC_MAJOR ? 0 : strcmp(gpu, "old") == 0 ? 7 : strcmp(gpu, "8.0") == 0 ? 8 : 9;
     return d;
 }
 CALL(DeviceTotalMem_v2, size_t *n, int d)
@@ -521,6 +635,15 @@ CALL(ModuleGetFunction, lw_cu_function **f, lw_cu_module *m, const char *name)
             return 0;
         }
     return 500;
+}
+CALL(FuncSetAttribute, lw_cu_function *f, int which, int v)
+{
+    FAIL_AT_WILL(INVALID);
+    IN_CONTEXT();
+    if (!f || which != LW_CU_SHARED_AT_LAUNCH || v < 0 || v > SHARED_BYTES)
+        return INVALID;
+    f->allowed = (unsigned)v;
+    return 0;
 }
 CALL(MemGetInfo_v2, size_t *room, size_t *all)
 {
@@ -704,6 +827,7 @@ static int run_grid(lw_cu_function *f, const void *args, unsigned gx, unsigned g
     body = f->call;
     body_args = args;
     lw_emu_threads = (int)f->threads;
+    shared_bytes = f->shared;
     lw_emu_blocks = gx;
     for (lw_emu_by = 0; rc == 0 && lw_emu_by < gy; lw_emu_by++)
         for (lw_emu_bx = 0; rc == 0 && lw_emu_bx < gx; lw_emu_bx++)
@@ -734,7 +858,7 @@ CALL(LaunchKernel, lw_cu_function *f, unsigned gx, unsigned gy, unsigned gz, uns
      unsigned by, unsigned bz, unsigned shared, lw_cu_stream *s, void **args, void **extra)
 {
     FAIL_AT_WILL(719);
-    if (!f || !s || extra || gz != 1 || by != 1 || bz != 1 || shared || bx != f->threads || !gx ||
+    if (!f || !s || extra || gz != 1 || by != 1 || bz != 1 || shared != f->shared || shared > f->allowed || bx != f->threads || !gx ||
         gx > 0x7fffffffu || !gy || gy > 65535u)
         return INVALID;
     if (!entered())

@@ -12,7 +12,7 @@ if(LW_CUDA AND NOT (LW_SANITIZE AND LW_CUDA STREQUAL AUTO)) # sanitizers look at
 endif()
 set(cuda_dir ${CMAKE_SOURCE_DIR}/src/backend/cuda)
 set(blob_dir ${CMAKE_BINARY_DIR}/generated)
-foreach(family product mma norm ew move rows pixels random drift drift_sums drift_mma)
+foreach(family product mma wgmma norm ew move rows pixels random drift drift_sums drift_mma)
   set(image ".zero 64")
   set(blob ${blob_dir}/cuda_${family})
   if(LW_NVCC)
@@ -21,12 +21,15 @@ foreach(family product mma norm ew move rows pixels random drift drift_sums drif
     if(family MATCHES "^(random|pixels)$") # the CPU's bits
       set(flags -fmad=false)
     endif()
+    set(machines -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80)
+    if(family STREQUAL wgmma) # instructions of compute capability 9.0 alone
+      set(machines -gencode arch=compute_90a,code=sm_90a)
+    endif()
     # what ptxas says of registers and spills is kept for tests/cuda/kernel_use.sh, and shown if it fails
     add_custom_command(OUTPUT ${blob}.fatbin BYPRODUCTS ${blob}.use
       COMMAND sh -c "\"$@\" 2>${blob}.use || { cat ${blob}.use >&2; exit 1; }" nvcc
         ${LW_NVCC} -std=c++17 -O3 -lineinfo ${flags} -I${CMAKE_SOURCE_DIR}/src -Xptxas -v
-        -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80
-        -fatbin -MD -MF ${blob}.d ${cuda_dir}/kernels/cuda_${family}.cu -o ${blob}.fatbin
+        ${machines} -fatbin -MD -MF ${blob}.d ${cuda_dir}/kernels/cuda_${family}.cu -o ${blob}.fatbin
       DEPENDS ${cuda_dir}/kernels/cuda_${family}.cu DEPFILE ${blob}.d VERBATIM)
   endif()
   file(CONFIGURE OUTPUT ${blob}.S CONTENT ".section .rodata

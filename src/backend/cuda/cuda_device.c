@@ -11,7 +11,8 @@
 /* What nvcc made of kernels/cuda_<family>.cu; a word of zeros where there was none. */
 #define FAMILIES(F) \
     F(product)      \
-    F(mma) F(norm) F(ew) F(move) F(rows) F(pixels) F(random) F(drift) F(drift_sums) F(drift_mma)
+    F(mma)          \
+    F(wgmma) F(norm) F(ew) F(move) F(rows) F(pixels) F(random) F(drift) F(drift_sums) F(drift_mma)
 #define F(family) extern const unsigned char lw_cuda_blob_##family[];
 FAMILIES(F)
 #undef F
@@ -29,9 +30,11 @@ static const unsigned char *const blobs[] = {
 static const struct {
     const char *name;
     int family;
-    unsigned threads;
+    unsigned threads, shared;
 } kernels[LW_CUDA_KERNELS] = {
-#define K(family, name, args, threads) {"lw_kernel_" #name, FAMILY_##family, threads},
+#define K(family, name, args, threads) {"lw_kernel_" #name, FAMILY_##family, threads, 0},
+#define KS(family, name, args, threads, bytes) \
+    {"lw_kernel_" #name, FAMILY_##family, threads, bytes},
 #include "backend/cuda/cuda_kernels.def"
 #undef K
 };
@@ -136,13 +139,18 @@ void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, c
         return;
     lw_cuda_check(d,
                   d->cu.LaunchKernel(d->kernel[k], (unsigned)blocks, (unsigned)across, 1,
-                                     kernels[k].threads, 1, 1, 0, d->stream, copy, NULL),
+                                     kernels[k].threads, 1, 1, kernels[k].shared, d->stream, copy, NULL),
                   kernels[k].name);
 }
 
 const lw_cuda_tick *lw_cuda_tick_at(const cuda *d)
 {
     return address(d->tick_at);
+}
+
+uint32_t *lw_cuda_arrived(const cuda *d)
+{
+    return address(d->arrived);
 }
 
 /* The driver's contexts are a thread's own, and a thread goes from device to device. */
@@ -277,6 +285,8 @@ static void close_cuda(lw_device *dev)
         d->cu.CtxSetCurrent(d->context);
     if (d->tick_at)
         d->cu.MemFree_v2(d->tick_at);
+    if (d->arrived)
+        d->cu.MemFree_v2(d->arrived);
     lw_cuda_free_marks(d);
     if (d->stream)
         d->cu.StreamDestroy_v2(d->stream);
@@ -291,11 +301,36 @@ static void close_cuda(lw_device *dev)
     lw_free(&d);
 }
 
+/* Does this GPU have the instructions of the family? */
+static bool has_family(const cuda *d, int family)
+{
+    return family != FAMILY_wgmma || d->warpgroups;
+}
+
+static int find_kernel(cuda *d, int k)
+{
+    const char *name = kernels[k].name;
+    LW_TRY(lw_cuda_check(
+        d, d->cu.ModuleGetFunction(&d->kernel[k], d->module[kernels[k].family], name), name));
+    if (!kernels[k].shared)
+        return 0;
+    return lw_cuda_check(
+        d, d->cu.FuncSetAttribute(d->kernel[k], LW_CU_SHARED_AT_LAUNCH, (int)kernels[k].shared),
+        name);
+}
+
 /* The kernels, on the device that is current. */
 static int load_kernels(cuda *d)
 {
     char why[256];
+    int major = 0, minor = 0, device = 0;
+    LW_TRY(lw_cuda_check(d, d->cu.DeviceGet(&device, d->number), "finding it"));
+    LW_TRY(lw_cuda_check(d, d->cu.DeviceGetAttribute(&major, LW_CU_CC_MAJOR, device), "asking it"));
+    LW_TRY(lw_cuda_check(d, d->cu.DeviceGetAttribute(&minor, LW_CU_CC_MINOR, device), "asking it"));
+    d->warpgroups = major == 9 && minor == 0;
     for (int i = 0; i < LW_CUDA_FAMILIES; i++) {
+        if (!has_family(d, i))
+            continue;
         int rc = d->cu.ModuleLoadData(&d->module[i], blobs[i]);
         if (rc != 0 && !lw_cuda_built())
             return lw_fail(LW_EDEVICE,
@@ -307,10 +342,8 @@ static int load_kernels(cuda *d)
                            d->name, lw_cuda_error(&d->cu, rc, why, sizeof why));
     }
     for (int i = 0; i < LW_CUDA_KERNELS; i++)
-        LW_TRY(lw_cuda_check(
-            d,
-            d->cu.ModuleGetFunction(&d->kernel[i], d->module[kernels[i].family], kernels[i].name),
-            kernels[i].name));
+        if (has_family(d, kernels[i].family))
+            LW_TRY(find_kernel(d, i));
     return 0;
 }
 
@@ -367,7 +400,11 @@ static int open_device(cuda *d)
     LW_TRY(lw_cuda_check(d, d->cu.StreamCreate(&d->stream, LW_CU_STREAM_NON_BLOCKING),
                          "making a stream"));
     LW_TRY(lw_cuda_check(d, d->cu.MemAlloc_v2(&d->tick_at, sizeof d->tick), "allocating"));
-    return lw_cuda_check(d, d->cu.MemsetD8Async(d->tick_at, 0, sizeof d->tick, d->stream),
+    LW_TRY(lw_cuda_check(d, d->cu.MemsetD8Async(d->tick_at, 0, sizeof d->tick, d->stream),
+                         "clearing memory"));
+    const size_t arrived = LW_CUDA_TILES * sizeof(uint32_t);
+    LW_TRY(lw_cuda_check(d, d->cu.MemAlloc_v2(&d->arrived, arrived), "allocating"));
+    return lw_cuda_check(d, d->cu.MemsetD8Async(d->arrived, 0, arrived, d->stream),
                          "clearing memory");
 }
 

@@ -18,6 +18,9 @@ _Static_assert(CU_STREAM_NON_BLOCKING == (CUstream_flags)LW_CU_STREAM_NON_BLOCKI
 _Static_assert(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ==
                    (CUstreamCaptureMode)LW_CU_CAPTURE_THREAD_LOCAL,
                "captures");
+_Static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ==
+                   (CUfunction_attribute)LW_CU_SHARED_AT_LAUNCH,
+               "shared memory");
 _Static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == (CUdevice_attribute)LW_CU_CC_MAJOR,
                "attributes");
 _Static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == (CUdevice_attribute)LW_CU_CC_MINOR,

@@ -27,6 +27,7 @@ enum {
     LW_CU_CAPTURE_THREAD_LOCAL = 1,
     LW_CU_CC_MAJOR = 75,
     LW_CU_CC_MINOR = 76,
+    LW_CU_SHARED_AT_LAUNCH = 8, /* of a kernel */
 };
 
 /* X(name, arguments): cu<name>, which returns 0 or an error's number. */
@@ -44,6 +45,7 @@ enum {
     X(ModuleLoadData, (lw_cu_module **, const void *))                                             \
     X(ModuleUnload, (lw_cu_module *))                                                              \
     X(ModuleGetFunction, (lw_cu_function **, lw_cu_module *, const char *))                        \
+    X(FuncSetAttribute, (lw_cu_function *, int, int))                                              \
     X(MemGetInfo_v2, (size_t *, size_t *))                                                         \
     X(MemAlloc_v2, (lw_cu_ptr *, size_t))                                                          \
     X(MemFree_v2, (lw_cu_ptr))                                                                     \

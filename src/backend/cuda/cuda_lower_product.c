@@ -8,6 +8,7 @@ typedef struct product_step {
     cuda_step step;
     lw_cuda_product a;
     lw_cuda_kernel kernel;
+    int64_t blocks, across;
     int residual, bias, image_bias; /* inputs */
 } product_step;
 
@@ -26,11 +27,19 @@ static void product_task(const lw_task *t)
         a.ids = t->in[5];
     }
     a.chunks &= (uintptr_t)a.x % 16 == 0;
-    if (s->kernel == LW_CUDA_depthwise)
-        lw_cuda_launch(s->step.d, s->kernel, lw_cuda_blocks(s->kernel, a.m * a.n), 1, &a);
-    else
-        lw_cuda_launch(s->step.d, s->kernel, LW_CEIL_DIV(a.m, LW_CUDA_TILE),
-                       LW_CEIL_DIV(a.n, LW_CUDA_TILE), &a);
+    if (a.splits > 1) {
+        a.part = t->work;
+        a.arrived = lw_cuda_arrived(s->step.d);
+    }
+    lw_cuda_launch(s->step.d, s->kernel, s->blocks, s->across, &a);
+}
+
+/* One of the kernels with tiles of 64 x 64, or depthwise. */
+static void set_kernel(product_step *s, lw_cuda_kernel kernel)
+{
+    s->kernel = kernel;
+    s->blocks = LW_CEIL_DIV(s->a.m, LW_CUDA_TILE);
+    s->across = LW_CEIL_DIV(s->a.n, LW_CUDA_TILE);
 }
 
 /* f32 throughout, but for input `ids`; or x in bf16, weights of either, and the result of either. Everything else is f32. */
@@ -55,15 +64,83 @@ static int32_t pitch_of(int32_t k)
     return LW_ROUND_UP(k, 8);
 }
 
+/* ---- tiles for warp groups ------------------------------------------------------------------- */
+
+/* Kernels of cuda_wgmma.cu: how many blocks a multiprocessor has at once, and its clocks for 64 of the depth of a tile. */
+typedef struct tile {
+    lw_cuda_kernel kernel;
+    int32_t rows, columns, sharing;
+    double step;
+} tile;
+static const tile tiles[] = {{LW_CUDA_wgmma_256x128, 256, 128, 1, 1400.0},
+                             {LW_CUDA_wgmma_128x128, 128, 128, 2, 850.0},
+                             {LW_CUDA_wgmma_64x64, 64, 64, 2, 550.0}};
+enum { MULTIPROCESSORS = 132, MOST_SPLITS = 16, BLOCK_CLOCKS = 2500 };
+
+static int64_t tiles_of(const lw_cuda_product *a, const tile *t)
+{
+    return (int64_t)a->phases * a->phases * LW_CEIL_DIV(a->phase_rows, t->rows) *
+           LW_CEIL_DIV(a->n, t->columns);
+}
+
+/* Clocks that a product takes, about: waves of blocks, each with its part of the depth; and the last block of a tile reads
+ * the sums of all. A pure function of shapes: GPUs of a kind have the same bits. */
+static double clocks_of(const lw_cuda_product *a, const tile *t, int32_t splits)
+{
+    int64_t steps = LW_CEIL_DIV((int64_t)(a->kh / a->phases) * (a->kw / a->phases) * a->c, 64);
+    int64_t each = LW_CEIL_DIV(tiles_of(a, t) * splits, MULTIPROCESSORS);
+    double clocks = (double)LW_CEIL_DIV(each, t->sharing) * BLOCK_CLOCKS +
+                    (double)each * (double)LW_CEIL_DIV(steps, splits) * t->step;
+    if (splits > 1)
+        clocks += 1500.0 + splits * t->rows * t->columns / 10.0;
+    return clocks;
+}
+
+/* False: rows are not of whole pieces of 16 bytes, or too many. */
+static bool fits_warpgroups(const lw_cuda_product *a, int32_t row)
+{
+    return a->w_pitch && !a->trans_x && row % 8 == 0 && a->ldx % 8 == 0 && a->n % 4 == 0 &&
+           a->ldy % 4 == 0 && a->h < 0x2000 && a->width < 0x2000 && a->kh % a->phases == 0 &&
+           a->kw % a->phases == 0 && a->oh % a->phases == 0 && a->ow % a->phases == 0 &&
+           a->m < INT32_MAX / 2 && (a->m + a->width + 1) * (a->ldx / 8) < INT32_MAX;
+}
+
+static void set_warpgroups(const cuda_lower *c, product_step *s, int32_t row)
+{
+    lw_cuda_product *a = &s->a;
+    double best = INFINITY;
+    const tile *t = NULL;
+    if (!c->d->warpgroups || !fits_warpgroups(a, row))
+        return;
+    a->phase_rows = (int32_t)(a->m / ((int64_t)a->phases * a->phases));
+    for (size_t i = 0; i < LW_COUNT(tiles); i++)
+        for (int32_t splits = 1; splits <= MOST_SPLITS; splits++) {
+            double clocks = clocks_of(a, &tiles[i], splits);
+            if (clocks >= best || (splits > 1 && tiles_of(a, &tiles[i]) > LW_CUDA_TILES))
+                continue;
+            best = clocks;
+            t = &tiles[i];
+            a->splits = splits;
+        }
+    s->kernel = t->kernel;
+    s->blocks = tiles_of(a, t) * a->splits;
+    s->across = 1;
+    if (a->splits > 1)
+        c->out->work_bytes =
+            (size_t)(s->blocks * t->rows * t->columns) * sizeof(float);
+}
+
 /* Tensor cores: row: the neighbours in x that k runs through. */
 static void make_narrow(const cuda_lower *c, product_step *s, lw_cuda_kernel kernel, int32_t row)
 {
-    s->kernel = kernel;
-    s->a.w_narrow = cuda_in(c, 1).dtype == LW_BF16;
+    lw_cuda_product *a = &s->a;
+    set_kernel(s, kernel);
+    a->w_narrow = cuda_in(c, 1).dtype == LW_BF16;
     if (lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK)
-        s->a.w_pitch = pitch_of(s->a.k);
-    s->a.store = cuda_out(c, 0).dtype == LW_BF16;
-    s->a.chunks = !s->a.trans_x && row % 8 == 0 && s->a.ldx % 8 == 0;
+        a->w_pitch = pitch_of(a->k);
+    a->store = cuda_out(c, 0).dtype == LW_BF16;
+    a->chunks = !a->trans_x && row % 8 == 0 && a->ldx % 8 == 0;
+    set_warpgroups(c, s, row);
 }
 
 int lw_cuda_lower_matmul(cuda_lower *c)
@@ -74,7 +151,6 @@ int lw_cuda_lower_matmul(cuda_lower *c)
     product_step *s = lw_cuda_arg(c, sizeof *s, product_task);
     if (!s)
         return LW_ENOMEM;
-    s->kernel = LW_CUDA_matmul;
     s->bias = 2;
     s->residual = 3;
     lw_type x = cuda_in(c, 0);
@@ -87,6 +163,9 @@ int lw_cuda_lower_matmul(cuda_lower *c)
     a->ldx = a->k;
     a->ldy = a->ld_residual = a->n;
     a->act = at->act;
+    a->c = a->k; /* a picture of a pixel each row */
+    a->h = a->width = a->oh = a->ow = a->kh = a->kw = a->stride = a->phases = 1;
+    set_kernel(s, LW_CUDA_matmul);
     if (cuda_has(c, 5)) {
         a->drop_rows = (int32_t)(a->m / lw_type_count(cuda_in(c, 5)));
         a->drop_scale = 1.0f / (1.0f - at->drop);
@@ -121,7 +200,8 @@ static product_step *conv_step(cuda_lower *c)
                              .kw = at->kw,
                              .stride = at->stride,
                              .pad_t = at->pad_t,
-                             .pad_l = at->pad_l};
+                             .pad_l = at->pad_l,
+                             .phases = 1};
     return s;
 }
 
@@ -132,7 +212,7 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
     product_step *s = conv_step(c);
     if (!s)
         return LW_ENOMEM;
-    s->kernel = LW_CUDA_conv2d;
+    set_kernel(s, LW_CUDA_conv2d);
     s->bias = 2;
     s->residual = 3;
     s->image_bias = 5;
@@ -148,6 +228,8 @@ int lw_cuda_lower_depthwise(cuda_lower *c)
     if (!s)
         return LW_ENOMEM;
     s->kernel = LW_CUDA_depthwise;
+    s->blocks = lw_cuda_blocks(s->kernel, s->a.m * s->a.n);
+    s->across = 1;
     s->bias = 2;
     s->residual = 3;
     return 0;
@@ -161,8 +243,11 @@ int lw_cuda_lower_conv2d_dx(cuda_lower *c)
     if (!s)
         return LW_ENOMEM;
     s->kernel = LW_CUDA_conv2d_dx;
+    set_kernel(s, LW_CUDA_conv2d_dx);
     s->bias = 3;
     s->residual = 2;
+    s->a.backward = 1;
+    s->a.phases = s->a.stride;
     if (narrow)
         make_narrow(c, s, LW_CUDA_mma_conv2d_dx, s->a.c);
     return 0;

@@ -15,7 +15,8 @@ typedef enum lw_cuda_kernel {
     LW_CUDA_KERNELS
 } lw_cuda_kernel;
 
-enum { LW_CUDA_FAMILIES = 11 };
+enum { LW_CUDA_FAMILIES = 12 };
+enum { LW_CUDA_TILES = 1 << 16 }; /* that a product may have whose blocks share tiles */
 
 typedef struct cuda {
     lw_device dev;   /* first: what lw_device.self points to is both */
@@ -27,6 +28,8 @@ typedef struct cuda {
     lw_cu_stream *stream;
     lw_cu_module *module[LW_CUDA_FAMILIES];
     lw_cu_function *kernel[LW_CUDA_KERNELS];
+    bool warpgroups;   /* kernels of compute capability 9.0 are there */
+    lw_cu_ptr arrived; /* [LW_CUDA_TILES] uint32_t: zeros between products */
     lw_memory memory;
     lw_cu_event **mark; /* [n_marks]; NULL: never set */
     size_t n_marks;
@@ -67,6 +70,8 @@ bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, 
 void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args);
 /* What kernels read the tick from. */
 const lw_cuda_tick *lw_cuda_tick_at(const cuda *d);
+/* Counters of a product's tiles. */
+uint32_t *lw_cuda_arrived(const cuda *d);
 /* The calling thread is in the device's context, without which the driver refuses most calls. LW_EDEVICE: a call failed
  * before. */
 int lw_cuda_enter(cuda *d);

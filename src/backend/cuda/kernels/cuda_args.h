@@ -38,6 +38,13 @@ typedef struct lw_cuda_product {
     /* convolutions: the picture that is read, the one that is written, the filter */
     int32_t h, width, c, oh, ow;
     int32_t kh, kw, stride, pad_t, pad_l;
+    /* products of four warps: a matrix is pictures of a pixel */
+    int32_t backward;   /* the product is conv2d_dx */
+    int32_t phases;     /* kinds of its pixels, each side; 1: all have the same taps */
+    int32_t phase_rows; /* pixels of a kind */
+    int32_t splits;     /* parts of the depth, each with a block of its own */
+    float *part;        /* their sums, where there are several */
+    uint32_t *arrived;  /* blocks of a tile that have theirs; zeros before and after */
     /* dropout of the sums behind the bias: 0 in drop_rows: none */
     int32_t drop_rows; /* rows of a row id */
     float drop_scale;

@@ -46,6 +46,16 @@ LW_ON_DEVICE int64_t product_right_at(const lw_cuda_product *a, const product_ki
                                               : (int64_t)k * a->n + column;
 }
 
+/* Dropout, whose rows have ids. */
+LW_ON_DEVICE float product_drop(const lw_cuda_product *a, int64_t row, int32_t column, float sum)
+{
+    int64_t e = row % a->drop_rows * a->n + column;
+    uint32_t key[2];
+    lw_philox_key(key, a->tick->seed, a->drop_stream);
+    uint32_t word = lw_philox_word(key, a->tick->step, (uint64_t)a->ids[row / a->drop_rows], e);
+    return word >= a->drop_limit ? sum * a->drop_scale : 0.0f;
+}
+
 LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind kind, int64_t row,
                                  int32_t column, float sum)
 {
@@ -53,13 +63,8 @@ LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind ki
         sum += a->bias[column];
     if (a->image_bias)
         sum += a->image_bias[row / ((int64_t)a->oh * a->ow) * a->n + column];
-    if (kind == PRODUCT_MATMUL && a->drop_rows) {
-        int64_t e = row % a->drop_rows * a->n + column;
-        uint32_t key[2];
-        lw_philox_key(key, a->tick->seed, a->drop_stream);
-        uint32_t word = lw_philox_word(key, a->tick->step, (uint64_t)a->ids[row / a->drop_rows], e);
-        sum = word >= a->drop_limit ? sum * a->drop_scale : 0.0f;
-    }
+    if (kind == PRODUCT_MATMUL && a->drop_rows)
+        sum = product_drop(a, row, column, sum);
     if (a->residual)
         sum += a->residual[row * a->ld_residual + column];
     sum = lw_activate(sum, a->act);
@@ -67,6 +72,30 @@ LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind ki
         ((uint16_t *)a->y)[row * a->ldy + column] = lw_bf16_bits(sum);
     else
         ((float *)a->y)[row * a->ldy + column] = sum;
+}
+
+/* Of four neighbours, the first at a multiple of four, which all rows begin at. image: of the row. */
+LW_ON_DEVICE void product_finish_four(const lw_cuda_product *a, int64_t row, int64_t image,
+                                      int32_t column, const float *from)
+{
+    lw_four v = lw_four_floats(from);
+    if (a->bias)
+        lw_four_add(&v, lw_four_floats(a->bias + column));
+    if (a->image_bias)
+        lw_four_add(&v, lw_four_floats(a->image_bias + image * a->n + column));
+    if (a->drop_rows)
+        LW_UNROLL
+        for (int i = 0; i < 4; i++)
+            v.of[i] = product_drop(a, row, column + i, v.of[i]);
+    if (a->residual)
+        lw_four_add(&v, lw_four_floats(a->residual + row * a->ld_residual + column));
+    LW_UNROLL
+    for (int i = 0; i < 4; i++)
+        v.of[i] = lw_activate(v.of[i], a->act);
+    if (a->store)
+        *(lw_four_halves *)(void *)((uint16_t *)a->y + row * a->ldy + column) = lw_four_to_bf16(v);
+    else
+        *(lw_four *)(void *)((float *)a->y + row * a->ldy + column) = v;
 }
 
 #endif

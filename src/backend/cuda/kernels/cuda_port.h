@@ -40,6 +40,7 @@ LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
     return __float_as_uint(f);
 }
 #define LW_ALIGNED16 __align__(16)
+#define LW_ALIGNED8 __align__(8)
 /* 16 bytes to shared memory, zeros where there is nothing to copy, by themselves; LW_COPY_WAIT: this thread's have come */
 LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 {
@@ -49,6 +50,33 @@ LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
                  : "memory");
 }
 #define LW_COPY_WAIT() asm volatile("cp.async.wait_all;" ::: "memory")
+/* What this thread copied since the last of these is a group; all groups but the newest n, at most
+ * three, have come. */
+#define LW_COPY_COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
+LW_ON_DEVICE void lw_copy_wait_for(const int n)
+{
+    if (n == 0)
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+    else if (n == 1)
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+    else if (n == 2)
+        asm volatile("cp.async.wait_group 2;" ::: "memory");
+    else
+        asm volatile("cp.async.wait_group 3;" ::: "memory");
+}
+/* Shared memory of the size that the launch says, aligned to 1,024 bytes. */
+#define LW_SHARED_AT_LAUNCH(name) extern __shared__ __align__(1024) unsigned char name[]
+/* What this thread wrote is seen by all blocks before what it does next; *p, which becomes one more. */
+#define LW_FENCE() __threadfence()
+LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)
+{
+    return atomicAdd(p, 1u);
+}
+/* What another block wrote, from where all blocks see it. */
+LW_ON_DEVICE float lw_load_far(const float *p)
+{
+    return __ldcg(p);
+}
 /* sum += left right, 16 x 16 by 16 x 8 over a warp (PTX ISA, mma.m16n8k16): lane 4 g + t has rows g and g + 8 of left and
  * sum, column g of right, and of those the numbers 2 t, 2 t + 1 and 8 behind. */
 #define LW_MMA(type)                                                                               \
@@ -81,7 +109,9 @@ extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
 void lw_emu_copy(void *to, const void *from, bool there); /* lands no earlier than it must */
-void lw_emu_copy_wait(void);
+void lw_emu_copy_commit(void);
+void lw_emu_copy_wait(int but); /* for all but the newest groups; -1: for those without a group, too */
+extern unsigned char lw_emu_shared[];
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits));
 uint16_t lw_emu_f16_bits(float x);
@@ -102,7 +132,20 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_BLOCKS lw_emu_blocks
 #define LW_SYNC() lw_emu_sync()
 #define LW_ALIGNED16 __attribute__((aligned(16)))
-#define LW_COPY_WAIT() lw_emu_copy_wait()
+#define LW_ALIGNED8 __attribute__((aligned(8)))
+#define LW_COPY_WAIT() lw_emu_copy_wait(-1)
+#define LW_COPY_COMMIT() lw_emu_copy_commit()
+#define lw_copy_wait_for(n) lw_emu_copy_wait(n)
+#define LW_SHARED_AT_LAUNCH(name) unsigned char *name = lw_emu_shared
+#define LW_FENCE() ((void)0) /* blocks run one after the other */
+LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)
+{
+    return (*p)++;
+}
+LW_ON_DEVICE float lw_load_far(const float *p)
+{
+    return *p;
+}
 LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 {
     lw_emu_copy(to, from, there);
@@ -137,6 +180,25 @@ LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
 }
 #endif
 
+typedef struct lw_two {
+    float a, b;
+} LW_ALIGNED8 lw_two;
+
+/* Four neighbours, at a multiple of 16 bytes. */
+typedef struct lw_four {
+    float of[4];
+} LW_ALIGNED16 lw_four;
+LW_ON_DEVICE lw_four lw_four_floats(const float *p)
+{
+    return *(const lw_four *)(const void *)p;
+}
+LW_ON_DEVICE void lw_four_add(lw_four *v, lw_four w)
+{
+    LW_UNROLL
+    for (int i = 0; i < 4; i++)
+        v->of[i] += w.of[i];
+}
+
 /* Two neighbours, the first at an even place. */
 LW_ON_DEVICE uint32_t lw_two_halves(const uint16_t *p)
 {
@@ -155,6 +217,19 @@ LW_ON_DEVICE uint16_t lw_bf16_bits(float x)
     if ((u & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)((u >> 16) | 0x40u);
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+
+/* Four neighbours, at a multiple of 8 bytes. */
+typedef struct lw_four_halves {
+    uint16_t of[4];
+} LW_ALIGNED8 lw_four_halves;
+LW_ON_DEVICE lw_four_halves lw_four_to_bf16(lw_four v)
+{
+    lw_four_halves h;
+    LW_UNROLL
+    for (int i = 0; i < 4; i++)
+        h.of[i] = lw_bf16_bits(v.of[i]);
+    return h;
 }
 
 /* Every element once, whatever the number of blocks. */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of four warps on tensor cores of compute capability 9.0 (PTX ISA, wgmma.mma_async): both operands lie in shared
+ * memory, and the product goes on by itself. Rows of 64 halves (128 bytes) of either operand; the pieces of 16 bytes of row r
+ * lie at their place xor r % 8, which keeps reads and writes of shared memory apart:
+ *
+ *     row 0   0 1 2 3 4 5 6 7
+ *     row 1   1 0 3 2 5 4 7 6
+ *     row 2   2 3 0 1 6 7 4 5   ..
+ *
+ * Of sum, lane l of warp w has in [4 j + 2 h + e] row 16 w + l / 4 + 8 h, column 8 j + l % 4 * 2 + e.
+ */
+#ifndef LW_CUDA_WARPGROUP_H
+#define LW_CUDA_WARPGROUP_H
+
+#include "backend/cuda/kernels/cuda_port.h"
+
+#ifdef __CUDACC__
+/* What this thread copied to shared memory and waited for is seen by tensor cores behind the next barrier. */
+#define LW_FENCE_FOR_CORES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
+/* Before products of sums that were touched. */
+#define LW_GROUP_BEGIN() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
+/* The products begun since the last of these are a group; all groups but the newest n are done. */
+#define LW_GROUP_COMMIT() asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
+#define LW_GROUP_WAIT_FOR(n) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory")
+
+/* Where rows begin: address / 16, eight rows every 1,024 bytes, pieces swizzled over 128 bytes. */
+LW_ON_DEVICE uint64_t lw_group_rows(const void *from)
+{
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(from);
+    return (uint64_t)((at & 0x3ffffu) >> 4) | (uint64_t)1 << 16 | (uint64_t)64 << 32 |
+           (uint64_t)1 << 62;
+}
+
+#define SUMS_4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
+#define SUMS_16(i) SUMS_4(i), SUMS_4(i + 4), SUMS_4(i + 8), SUMS_4(i + 12)
+#define NAMES_32                                                                               \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "   \
+    "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+/* sum [64 x 128] += left [64 x 16] right^T [128 x 16] */
+LW_ON_DEVICE void lw_group_product_128(float sum[64], const void *left, const void *right)
+{
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" NAMES_32
+                 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, "
+                 "%47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
+                 "%63}, %64, %65, 1, 1, 1, 0, 0;"
+                 : SUMS_16(0), SUMS_16(16), SUMS_16(32), SUMS_16(48)
+                 : "l"(lw_group_rows(left)), "l"(lw_group_rows(right)));
+}
+/* sum [64 x 64] += left [64 x 16] right^T [64 x 16] */
+LW_ON_DEVICE void lw_group_product_64(float sum[32], const void *left, const void *right)
+{
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_32
+                 "}, %32, %33, 1, 1, 1, 0, 0;"
+                 : SUMS_16(0), SUMS_16(16)
+                 : "l"(lw_group_rows(left)), "l"(lw_group_rows(right)));
+}
+#undef SUMS_4
+#undef SUMS_16
+#undef NAMES_32
+#else
+void lw_emu_fence_for_cores(void);
+void lw_emu_group_product(float *sum, const void *left, const void *right, int columns);
+void lw_emu_group_commit(void);
+void lw_emu_group_wait(int but); /* products are made no earlier than here */
+#define LW_FENCE_FOR_CORES() lw_emu_fence_for_cores()
+#define LW_GROUP_BEGIN() ((void)0)
+#define LW_GROUP_COMMIT() lw_emu_group_commit()
+#define LW_GROUP_WAIT_FOR(n) lw_emu_group_wait(n)
+LW_ON_DEVICE void lw_group_product_128(float sum[64], const void *left, const void *right)
+{
+    lw_emu_group_product(sum, left, right, 128);
+}
+LW_ON_DEVICE void lw_group_product_64(float sum[32], const void *left, const void *right)
+{
+    lw_emu_group_product(sum, left, right, 64);
+}
+#endif
+
+#endif
