@@ -239,39 +239,41 @@ static lw_val b_conv3_dx_fixed_bf16(op_ctx *c)
 }
 /* Tiles of products of bf16 on GPUs: a few, whose depth several blocks share, and many, the last in each direction cut off.
  * Everything that may be done to sums behind them. */
-static lw_val linear_tiles(op_ctx *c, int32_t m, int32_t k, int32_t n)
+static lw_val linear_tiles(op_ctx *c, bool narrow, int32_t m, int32_t k, int32_t n)
 {
     lw_attr_matmul a = {.trans_b = true, .act = LW_ACT_SILU};
-    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(m, k)));
+    lw_val x = op_f32(c, false, -1, 1, DIMS(m, k));
+    x = narrow ? bf16(c, x) : x;
     return lw_graph_op(G, LW_OP_MATMUL,
                        (lw_val[]){x, fixed(c, lw_type_of(LW_F32, 2, n, k)),
                                   op_f32(c, false, -1, 1, DIMS(n)),
                                   op_f32(c, false, -1, 1, DIMS(m, n))},
                        4, &a, sizeof a);
 }
-static lw_val b_linear_few_tiles_bf16(op_ctx *c)
-{
-    return linear_tiles(c, 130, 264, 68);
-}
-static lw_val b_linear_some_tiles_bf16(op_ctx *c)
-{
-    return linear_tiles(c, 8100, 72, 132);
-}
-static lw_val b_linear_many_tiles_bf16(op_ctx *c)
-{
-    return linear_tiles(c, 16800, 136, 132);
-}
+#define LINEAR_TILES(name, m, k, n)                           \
+    static lw_val b_linear_##name##_tiles(op_ctx *c)          \
+    {                                                         \
+        return linear_tiles(c, false, m, k, n);               \
+    }                                                         \
+    static lw_val b_linear_##name##_tiles_bf16(op_ctx *c)     \
+    {                                                         \
+        return linear_tiles(c, true, m, k, n);                \
+    }
+LINEAR_TILES(few, 130, 264, 68)
+LINEAR_TILES(some, 8100, 72, 132)
+LINEAR_TILES(many, 16800, 136, 132)
 static lw_val b_matmul_few_tiles_bf16(op_ctx *c)
 {
     return lw_matmul(G, bf16(c, op_f32(c, false, -1, 1, DIMS(65, 40))),
                      fixed(c, lw_type_of(LW_F32, 2, 40, 36)), false, false);
 }
-static lw_val conv_tiles(op_ctx *c, lw_attr_conv a, int32_t batch)
+static lw_val conv_tiles(op_ctx *c, bool narrow, lw_attr_conv a, int32_t batch)
 {
     int32_t oh = (a.h + a.pad_t + a.pad_b - a.kh) / a.stride + 1;
     int32_t ow = (a.w + a.pad_l + a.pad_r - a.kw) / a.stride + 1;
     a.act = LW_ACT_SILU;
-    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(batch, a.h, a.w, a.c)));
+    lw_val x = op_f32(c, false, -1, 1, DIMS(batch, a.h, a.w, a.c));
+    x = narrow ? bf16(c, x) : x;
     return lw_graph_op(G, LW_OP_CONV2D,
                        (lw_val[]){x, fixed(c, lw_type_of(LW_F32, 4, a.o, a.kh, a.kw, a.c)),
                                   op_f32(c, false, -1, 1, DIMS(a.o)),
@@ -279,34 +281,39 @@ static lw_val conv_tiles(op_ctx *c, lw_attr_conv a, int32_t batch)
                                   op_f32(c, false, -1, 1, DIMS(batch, a.o))},
                        6, &a, sizeof a);
 }
-static lw_val b_conv3_narrow_tiles_bf16(op_ctx *c)
-{
-    const lw_attr_conv a = {.kh = 3, .kw = 3, .stride = 1, .pad_t = 1, .pad_l = 1, .pad_b = 1,
-                            .pad_r = 1, .h = 7, .w = 5, .c = 8, .o = 12};
-    return conv_tiles(c, a, 3);
-}
-static lw_val b_conv3_apart_tiles_bf16(op_ctx *c)
-{
-    const lw_attr_conv a = {.kh = 3, .kw = 3, .stride = 2, .pad_l = 2, .pad_b = 2, .h = 8,
-                            .w = 7, .c = 24, .o = 68};
-    return conv_tiles(c, a, 5);
-}
-static lw_val b_conv3_deep_tiles_bf16(op_ctx *c)
-{
-    const lw_attr_conv a = {.kh = 3, .kw = 3, .stride = 1, .pad_t = 1, .pad_l = 1, .pad_b = 1,
-                            .pad_r = 1, .h = 4, .w = 4, .c = 264, .o = 68};
-    return conv_tiles(c, a, 1);
-}
-static lw_val b_conv4_dx_tiles_bf16(op_ctx *c)
+#define CONV3_TILES(name, batch, ...)                             \
+    static lw_val b_conv3_##name##_tiles(op_ctx *c)               \
+    {                                                             \
+        return conv_tiles(c, false, (lw_attr_conv){__VA_ARGS__}, batch); \
+    }                                                             \
+    static lw_val b_conv3_##name##_tiles_bf16(op_ctx *c)          \
+    {                                                             \
+        return conv_tiles(c, true, (lw_attr_conv){__VA_ARGS__}, batch); \
+    }
+#define ALL_AROUND .kh = 3, .kw = 3, .stride = 1, .pad_t = 1, .pad_l = 1, .pad_b = 1, .pad_r = 1
+CONV3_TILES(narrow, 3, ALL_AROUND, .h = 7, .w = 5, .c = 8, .o = 12)
+CONV3_TILES(apart, 5, .kh = 3, .kw = 3, .stride = 2, .pad_l = 2, .pad_b = 2, .h = 8, .w = 7, .c = 24,
+            .o = 68)
+CONV3_TILES(deep, 1, ALL_AROUND, .h = 4, .w = 4, .c = 264, .o = 68)
+static lw_val conv4_dx_tiles(op_ctx *c, bool narrow)
 {
     const lw_attr_conv a = {.kh = 4, .kw = 4, .stride = 2, .pad_t = 1, .pad_l = 1, .pad_b = 1,
                             .pad_r = 1, .h = 10, .w = 6, .c = 20, .o = 24};
-    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(3, 5, 3, 24)));
+    lw_val dy = op_f32(c, false, -1, 1, DIMS(3, 5, 3, 24));
+    dy = narrow ? bf16(c, dy) : dy;
     return lw_graph_op(G, LW_OP_CONV2D_DX,
                        (lw_val[]){dy, fixed(c, lw_type_of(LW_F32, 4, 24, 4, 4, 20)),
                                   op_f32(c, false, -1, 1, DIMS(3, 10, 6, 20)),
                                   op_f32(c, false, -1, 1, DIMS(20))},
                        4, &a, sizeof a);
+}
+static lw_val b_conv4_dx_tiles(op_ctx *c)
+{
+    return conv4_dx_tiles(c, false);
+}
+static lw_val b_conv4_dx_tiles_bf16(op_ctx *c)
+{
+    return conv4_dx_tiles(c, true);
 }
 static lw_val b_matmul_tn_bf16(op_ctx *c)
 {
@@ -812,14 +819,21 @@ static const op_case cases[] = {
     CASE("matmul_fixed_bf16", b_matmul_fixed_bf16, 2e-5, 0),
     CASE("conv3_fixed_bf16", b_conv3_fixed_bf16, 5e-5, 0),
     CASE("conv3_dx_fixed_bf16", b_conv3_dx_fixed_bf16, 5e-5, 0),
+    CASE("linear_few_tiles", b_linear_few_tiles, 5e-5, 0),
     CASE("linear_few_tiles_bf16", b_linear_few_tiles_bf16, 5e-5, 0),
+    CASE("linear_some_tiles", b_linear_some_tiles, 5e-5, 0),
     CASE("linear_some_tiles_bf16", b_linear_some_tiles_bf16, 5e-5, 0),
+    CASE("linear_many_tiles", b_linear_many_tiles, 5e-5, 0),
     CASE("linear_many_tiles_bf16", b_linear_many_tiles_bf16, 5e-5, 0),
-    CASE("matmul_few_tiles_bf16", b_matmul_few_tiles_bf16, 5e-5, 0),
+    CASE("conv3_narrow_tiles", b_conv3_narrow_tiles, 5e-5, 0),
     CASE("conv3_narrow_tiles_bf16", b_conv3_narrow_tiles_bf16, 5e-5, 0),
+    CASE("conv3_apart_tiles", b_conv3_apart_tiles, 5e-5, 0),
     CASE("conv3_apart_tiles_bf16", b_conv3_apart_tiles_bf16, 5e-5, 0),
+    CASE("conv3_deep_tiles", b_conv3_deep_tiles, 1e-4, 0),
     CASE("conv3_deep_tiles_bf16", b_conv3_deep_tiles_bf16, 1e-4, 0),
+    CASE("conv4_dx_tiles", b_conv4_dx_tiles, 5e-5, 0),
     CASE("conv4_dx_tiles_bf16", b_conv4_dx_tiles_bf16, 5e-5, 0),
+    CASE("matmul_few_tiles_bf16", b_matmul_few_tiles_bf16, 5e-5, 0),
     CASE("matmul_tn_bf16", b_matmul_tn_bf16, 2e-5, 0),
     CASE("conv3_bf16", b_conv3_bf16, 5e-5, 0),
     CASE("conv3_grads_bf16", b_conv3_grads_bf16, 2e-4, 0),

@@ -7,10 +7,21 @@
 typedef struct product_step {
     cuda_step step;
     lw_cuda_product a;
-    lw_cuda_kernel kernel;
-    int64_t blocks, across;
+    struct {
+        lw_cuda_kernel kernel;
+        int64_t blocks, across;
+    } plain, tiled; /* tiled has no blocks: plain it is */
     int residual, bias, image_bias; /* inputs */
 } product_step;
+
+/* Do all operands begin at pieces of 16 bytes? Parts of others may not. */
+static bool in_pieces(const lw_cuda_product *a)
+{
+    return ((uintptr_t)a->x | (uintptr_t)a->w | (uintptr_t)a->bias | (uintptr_t)a->image_bias |
+            (uintptr_t)a->residual | (uintptr_t)a->y) %
+               16 ==
+           0;
+}
 
 static void product_task(const lw_task *t)
 {
@@ -31,15 +42,17 @@ static void product_task(const lw_task *t)
         a.part = t->work;
         a.arrived = lw_cuda_arrived(s->step.d);
     }
-    lw_cuda_launch(s->step.d, s->kernel, s->blocks, s->across, &a);
+    if (s->tiled.blocks && in_pieces(&a))
+        lw_cuda_launch(s->step.d, s->tiled.kernel, s->tiled.blocks, s->tiled.across, &a);
+    else
+        lw_cuda_launch(s->step.d, s->plain.kernel, s->plain.blocks, s->plain.across, &a);
 }
 
-/* One of the kernels with tiles of 64 x 64, or depthwise. */
-static void set_kernel(product_step *s, lw_cuda_kernel kernel)
+static void set_plain(product_step *s, lw_cuda_kernel kernel)
 {
-    s->kernel = kernel;
-    s->blocks = LW_CEIL_DIV(s->a.m, LW_CUDA_TILE);
-    s->across = LW_CEIL_DIV(s->a.n, LW_CUDA_TILE);
+    s->plain.kernel = kernel;
+    s->plain.blocks = LW_CEIL_DIV(s->a.m, LW_CUDA_TILE);
+    s->plain.across = LW_CEIL_DIV(s->a.n, LW_CUDA_TILE);
 }
 
 /* f32 throughout, but for input `ids`; or x in bf16, weights of either, and the result of either. Everything else is f32. */
@@ -58,23 +71,25 @@ static int check_types(const cuda_lower *c, int ids, bool *narrow)
     return 0;
 }
 
-/* Halves of a packed column, which are copied eight at a time. */
+/* Numbers of a packed column, which are copied eight or four at a time. */
 static int32_t pitch_of(int32_t k)
 {
     return LW_ROUND_UP(k, 8);
 }
 
-/* ---- tiles for warp groups ------------------------------------------------------------------- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* Kernels of cuda_wgmma.cu: how many blocks a multiprocessor has at once, and its clocks for 64 of the depth of a tile. */
+/* Kernels of cuda_tiles.h: how many blocks a multiprocessor has at once, and its clocks for a step of a tile. */
 typedef struct tile {
     lw_cuda_kernel kernel;
-    int32_t rows, columns, sharing;
+    int32_t narrow, rows, columns, sharing;
     double step;
 } tile;
-static const tile tiles[] = {{LW_CUDA_wgmma_256x128, 256, 128, 1, 1400.0},
-                             {LW_CUDA_wgmma_128x128, 128, 128, 2, 850.0},
-                             {LW_CUDA_wgmma_64x64, 64, 64, 2, 550.0}};
+static const tile tiles[] = {
+    {LW_CUDA_wgmma_256x128, 1, 256, 128, 1, 1400.0}, {LW_CUDA_wgmma_128x128, 1, 128, 128, 2, 850.0},
+    {LW_CUDA_wgmma_64x64, 1, 64, 64, 2, 550.0},      {LW_CUDA_ffma_128x128, 0, 128, 128, 1, 5500.0},
+    {LW_CUDA_ffma_64x64, 0, 64, 64, 3, 1500.0},
+};
 enum { MULTIPROCESSORS = 132, MOST_SPLITS = 16, BLOCK_CLOCKS = 2500 };
 
 static int64_t tiles_of(const lw_cuda_product *a, const tile *t)
@@ -87,7 +102,8 @@ static int64_t tiles_of(const lw_cuda_product *a, const tile *t)
  * the sums of all. A pure function of shapes: GPUs of a kind have the same bits. */
 static double clocks_of(const lw_cuda_product *a, const tile *t, int32_t splits)
 {
-    int64_t steps = LW_CEIL_DIV((int64_t)(a->kh / a->phases) * (a->kw / a->phases) * a->c, 64);
+    int64_t depth = (int64_t)(a->kh / a->phases) * (a->kw / a->phases) * a->c;
+    int64_t steps = LW_CEIL_DIV(depth, t->narrow ? 64 : 32);
     int64_t each = LW_CEIL_DIV(tiles_of(a, t) * splits, MULTIPROCESSORS);
     double clocks = (double)LW_CEIL_DIV(each, t->sharing) * BLOCK_CLOCKS +
                     (double)each * (double)LW_CEIL_DIV(steps, splits) * t->step;
@@ -96,51 +112,54 @@ static double clocks_of(const lw_cuda_product *a, const tile *t, int32_t splits)
     return clocks;
 }
 
-/* False: rows are not of whole pieces of 16 bytes, or too many. */
-static bool fits_warpgroups(const lw_cuda_product *a, int32_t row)
+/* Are rows of whole pieces of 16 bytes, and not too many? x: the picture that is read. */
+static bool fits_tiles(const lw_cuda_product *a, lw_type x, int32_t piece)
 {
-    return a->w_pitch && !a->trans_x && row % 8 == 0 && a->ldx % 8 == 0 && a->n % 4 == 0 &&
-           a->ldy % 4 == 0 && a->h < 0x2000 && a->width < 0x2000 && a->kh % a->phases == 0 &&
-           a->kw % a->phases == 0 && a->oh % a->phases == 0 && a->ow % a->phases == 0 &&
-           a->m < INT32_MAX / 2 && (a->m + a->width + 1) * (a->ldx / 8) < INT32_MAX;
+    return a->w_pitch && a->w_pitch % piece == 0 && !a->trans_x && a->c % piece == 0 &&
+           a->ldx % piece == 0 && a->n % 4 == 0 && a->ldy % 4 == 0 && a->h < 0x2000 &&
+           a->width < 0x2000 && a->kh % a->phases == 0 && a->kw % a->phases == 0 &&
+           a->oh % a->phases == 0 && a->ow % a->phases == 0 && a->m < INT32_MAX / 2 &&
+           lw_type_count(x) / piece < INT32_MAX / 2;
 }
 
-static void set_warpgroups(const cuda_lower *c, product_step *s, int32_t row)
+/* The tiles that take the fewest clocks, if any do. */
+static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
 {
     lw_cuda_product *a = &s->a;
     double best = INFINITY;
-    const tile *t = NULL;
-    if (!c->d->warpgroups || !fits_warpgroups(a, row))
+    if (!fits_tiles(a, cuda_in(c, 0), narrow ? 8 : 4) || (narrow && !c->d->warpgroups))
         return;
     a->phase_rows = (int32_t)(a->m / ((int64_t)a->phases * a->phases));
     for (size_t i = 0; i < LW_COUNT(tiles); i++)
         for (int32_t splits = 1; splits <= MOST_SPLITS; splits++) {
-            double clocks = clocks_of(a, &tiles[i], splits);
-            if (clocks >= best || (splits > 1 && tiles_of(a, &tiles[i]) > LW_CUDA_TILES))
+            const tile *t = &tiles[i];
+            int64_t all = tiles_of(a, t), blocks = all * splits;
+            double clocks = clocks_of(a, t, splits);
+            if (t->narrow != (int32_t)narrow || clocks >= best || blocks > INT32_MAX ||
+                (splits > 1 && all > LW_CUDA_TILES))
                 continue;
             best = clocks;
-            t = &tiles[i];
             a->splits = splits;
+            s->tiled.kernel = t->kernel;
+            s->tiled.blocks = blocks;
+            s->tiled.across = 1;
+            c->out->work_bytes =
+                splits > 1 ? (size_t)(blocks * t->rows * t->columns) * sizeof(float) : 0;
         }
-    s->kernel = t->kernel;
-    s->blocks = tiles_of(a, t) * a->splits;
-    s->across = 1;
-    if (a->splits > 1)
-        c->out->work_bytes =
-            (size_t)(s->blocks * t->rows * t->columns) * sizeof(float);
 }
 
-/* Tensor cores: row: the neighbours in x that k runs through. */
-static void make_narrow(const cuda_lower *c, product_step *s, lw_cuda_kernel kernel, int32_t row)
+/* f32, or bf16 on tensor cores; pitch: of weights in f32 as they are, 0: their depth does not lie side by side. */
+static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_cuda_kernel wide_one,
+                          lw_cuda_kernel narrow_one, int32_t pitch)
 {
     lw_cuda_product *a = &s->a;
-    set_kernel(s, kernel);
+    bool packed = lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK;
+    set_plain(s, narrow ? narrow_one : wide_one);
     a->w_narrow = cuda_in(c, 1).dtype == LW_BF16;
-    if (lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK)
-        a->w_pitch = pitch_of(a->k);
+    a->w_pitch = packed ? pitch_of(a->k) : narrow ? 0 : pitch;
     a->store = cuda_out(c, 0).dtype == LW_BF16;
-    a->chunks = !a->trans_x && row % 8 == 0 && a->ldx % 8 == 0;
-    set_warpgroups(c, s, row);
+    a->chunks = narrow && !a->trans_x && a->c % 8 == 0 && a->ldx % 8 == 0;
+    set_tiles(c, s, narrow);
 }
 
 int lw_cuda_lower_matmul(cuda_lower *c)
@@ -165,15 +184,13 @@ int lw_cuda_lower_matmul(cuda_lower *c)
     a->act = at->act;
     a->c = a->k; /* a picture of a pixel each row */
     a->h = a->width = a->oh = a->ow = a->kh = a->kw = a->stride = a->phases = 1;
-    set_kernel(s, LW_CUDA_matmul);
     if (cuda_has(c, 5)) {
         a->drop_rows = (int32_t)(a->m / lw_type_count(cuda_in(c, 5)));
         a->drop_scale = 1.0f / (1.0f - at->drop);
         a->drop_limit = (uint32_t)ceil((double)at->drop * 0x1p24) << 8;
         a->drop_stream = at->drop_stream;
     }
-    if (narrow)
-        make_narrow(c, s, LW_CUDA_mma_matmul, a->k);
+    choose_kernel(c, s, narrow, LW_CUDA_matmul, LW_CUDA_mma_matmul, a->trans_w ? a->k : 0);
     return 0;
 }
 
@@ -212,12 +229,10 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
     product_step *s = conv_step(c);
     if (!s)
         return LW_ENOMEM;
-    set_kernel(s, LW_CUDA_conv2d);
     s->bias = 2;
     s->residual = 3;
     s->image_bias = 5;
-    if (narrow)
-        make_narrow(c, s, LW_CUDA_mma_conv2d, s->a.c);
+    choose_kernel(c, s, narrow, LW_CUDA_conv2d, LW_CUDA_mma_conv2d, s->a.k);
     return 0;
 }
 
@@ -227,9 +242,9 @@ int lw_cuda_lower_depthwise(cuda_lower *c)
     product_step *s = conv_step(c);
     if (!s)
         return LW_ENOMEM;
-    s->kernel = LW_CUDA_depthwise;
-    s->blocks = lw_cuda_blocks(s->kernel, s->a.m * s->a.n);
-    s->across = 1;
+    s->plain.kernel = LW_CUDA_depthwise;
+    s->plain.blocks = lw_cuda_blocks(LW_CUDA_depthwise, s->a.m * s->a.n);
+    s->plain.across = 1;
     s->bias = 2;
     s->residual = 3;
     return 0;
@@ -242,32 +257,30 @@ int lw_cuda_lower_conv2d_dx(cuda_lower *c)
     product_step *s = conv_step(c);
     if (!s)
         return LW_ENOMEM;
-    s->kernel = LW_CUDA_conv2d_dx;
-    set_kernel(s, LW_CUDA_conv2d_dx);
     s->bias = 3;
     s->residual = 2;
     s->a.backward = 1;
     s->a.phases = s->a.stride;
-    if (narrow)
-        make_narrow(c, s, LW_CUDA_mma_conv2d_dx, s->a.c);
+    choose_kernel(c, s, narrow, LW_CUDA_conv2d_dx, LW_CUDA_mma_conv2d_dx, 0);
     return 0;
 }
 
-/* ---- weights of products of bf16, packed once for all runs ----------------------------------- */
+/* ---- weights, packed once for all runs -------------------------------------------------------- */
 
 /* What a pack node's numbers mean; kinds are product_kind's, p the fields of the product. */
 enum { PACK_MATMUL, PACK_CONV, PACK_CONV_DX };
-enum { PACK_N, PACK_K, PACK_TRANS, PACK_O, PACK_TAPS };
+enum { PACK_N, PACK_K, PACK_TRANS, PACK_O, PACK_TAPS, PACK_NARROW };
 
+/* Those of products of bf16, and of f32 where their depth does not lie side by side. */
 bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                         void *attr)
 {
     (void)self;
-    if (i != 1 || lw_val_type(g, n->in[0]).dtype != LW_BF16 ||
-        lw_val_type(g, n->in[1]).dtype != LW_F32)
+    if (i != 1 || lw_val_type(g, n->in[1]).dtype != LW_F32)
         return false;
+    bool narrow = lw_val_type(g, n->in[0]).dtype == LW_BF16;
     lw_attr_pack p = {0};
-    if (n->op == LW_OP_MATMUL) {
+    if (n->op == LW_OP_MATMUL && narrow) {
         lw_attr_matmul *at = attr;
         lw_type w = lw_val_type(g, n->in[1]);
         int32_t columns = lw_type_last(w), rows = (int32_t)(lw_type_count(w) / columns);
@@ -276,17 +289,19 @@ bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, 
         at->packed_n = at->trans_b ? rows : columns;
         at->packed_k = at->trans_b ? columns : rows;
         p = (lw_attr_pack){PACK_MATMUL, {at->packed_n, at->packed_k, at->trans_b}, 0};
-    } else if (n->op == LW_OP_CONV2D) {
+    } else if (n->op == LW_OP_CONV2D && narrow) {
         const lw_attr_conv *at = attr;
         p = (lw_attr_pack){PACK_CONV, {at->o, at->kh * at->kw * at->c}, 0};
-    } else if (n->op == LW_OP_CONV2D_DX) {
+    } else if (n->op == LW_OP_CONV2D_DX &&
+               (narrow || lw_val_type(g, n->in[0]).dtype == LW_F32)) {
         const lw_attr_conv *at = attr;
         int32_t taps = at->kh * at->kw;
         p = (lw_attr_pack){PACK_CONV_DX, {at->c, taps * at->o, 0, at->o, taps}, 0};
     } else {
         return false;
     }
-    p.floats = (int64_t)p.p[PACK_N] * pitch_of(p.p[PACK_K]) / 2;
+    p.p[PACK_NARROW] = narrow;
+    p.floats = (int64_t)p.p[PACK_N] * pitch_of(p.p[PACK_K]) / (narrow ? 2 : 1);
     *pack = p;
     return true;
 }
@@ -316,6 +331,7 @@ int lw_cuda_lower_pack(cuda_lower *c)
                              .k = at->p[PACK_K],
                              .w_pitch = pitch_of(at->p[PACK_K]),
                              .kind = at->kind,
+                             .store = at->p[PACK_NARROW],
                              .trans_w = at->p[PACK_TRANS],
                              .c = LW_MAX(at->p[PACK_O], 1),
                              .kh = at->p[PACK_TAPS],

@@ -30,15 +30,15 @@ typedef struct lw_cuda_product {
     int32_t act;
     int32_t store;    /* y is bf16 */
     int32_t w_narrow; /* w is */
-    int32_t w_pitch; /* > 0: w was packed: bf16 [n][w_pitch], a multiple of eight, zeros behind k */
-    int32_t kind;    /* mma_pack: product_kind of what reads y; w is f32 */
+    int32_t w_pitch; /* > 0: w is [n][w_pitch]; packed, it is a multiple of eight, zeros behind k */
+    int32_t kind;    /* mma_pack: product_kind of what reads y, f32 or bf16 with store; w is f32 */
     int32_t
         chunks; /* bf16: eight neighbours of k, from a multiple of eight on, lie side by side in x and are
                          aligned */
     /* convolutions: the picture that is read, the one that is written, the filter */
     int32_t h, width, c, oh, ow;
     int32_t kh, kw, stride, pad_t, pad_l;
-    /* products of four warps: a matrix is pictures of a pixel */
+    /* tiles: a matrix is pictures of a pixel */
     int32_t backward;   /* the product is conv2d_dx */
     int32_t phases;     /* kinds of its pixels, each side; 1: all have the same taps */
     int32_t phase_rows; /* pixels of a kind */

@@ -160,7 +160,7 @@ LW_KERNEL(mma_conv2d_dx, lw_cuda_product, 256)
         mma_tile(&a, PRODUCT_CONV_DX, false, left, right);
 }
 
-/* Weights as products read them best: rounded once, the depth side by side. */
+/* Weights as products read them best: the depth side by side, rounded once for those of bf16. */
 LW_KERNEL(mma_pack, lw_cuda_product, 256)
 {
     LW_EACH(e, (int64_t)a.n * a.w_pitch)
@@ -169,6 +169,9 @@ LW_KERNEL(mma_pack, lw_cuda_product, 256)
         float w = 0.0f;
         if (k < a.k)
             w = ((const float *)a.w)[product_right_at(&a, (product_kind)a.kind, k, column)];
-        ((uint16_t *)a.y)[e] = lw_bf16_bits(w);
+        if (a.store)
+            ((uint16_t *)a.y)[e] = lw_bf16_bits(w);
+        else
+            ((float *)a.y)[e] = w;
     }
 }

@@ -64,6 +64,9 @@ LW_ON_DEVICE void lw_copy_wait_for(const int n)
     else
         asm volatile("cp.async.wait_group 3;" ::: "memory");
 }
+/* What this thread copied and waited for is seen, behind the next barrier, by tensor cores that read shared memory by
+ * themselves. */
+#define LW_FENCE_FOR_CORES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 /* Shared memory of the size that the launch says, aligned to 1,024 bytes. */
 #define LW_SHARED_AT_LAUNCH(name) extern __shared__ __align__(1024) unsigned char name[]
 /* What this thread wrote is seen by all blocks before what it does next; *p, which becomes one more. */
@@ -111,6 +114,7 @@ void lw_emu_sync(void);
 void lw_emu_copy(void *to, const void *from, bool there); /* lands no earlier than it must */
 void lw_emu_copy_commit(void);
 void lw_emu_copy_wait(int but); /* for all but the newest groups; -1: for those without a group, too */
+void lw_emu_fence_for_cores(void);
 extern unsigned char lw_emu_shared[];
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits));
@@ -136,6 +140,7 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_COPY_WAIT() lw_emu_copy_wait(-1)
 #define LW_COPY_COMMIT() lw_emu_copy_commit()
 #define lw_copy_wait_for(n) lw_emu_copy_wait(n)
+#define LW_FENCE_FOR_CORES() lw_emu_fence_for_cores()
 #define LW_SHARED_AT_LAUNCH(name) unsigned char *name = lw_emu_shared
 #define LW_FENCE() ((void)0) /* blocks run one after the other */
 LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)

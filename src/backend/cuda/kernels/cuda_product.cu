@@ -16,7 +16,8 @@ LW_ON_DEVICE float product_left(const lw_cuda_product *a, const product_kind kin
 LW_ON_DEVICE float product_right(const lw_cuda_product *a, const product_kind kind, int32_t k,
                                  int32_t column)
 {
-    return ((const float *)a->w)[product_right_at(a, kind, k, column)];
+    return ((const float *)a->w)[a->w_pitch ? (int64_t)column * a->w_pitch + k
+                                            : product_right_at(a, kind, k, column)];
 }
 
 /* left, right: [LW_CUDA_DEPTH][LW_CUDA_TILE + 4] in shared memory */

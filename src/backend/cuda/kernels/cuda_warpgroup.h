@@ -16,8 +16,6 @@
 #include "backend/cuda/kernels/cuda_port.h"
 
 #ifdef __CUDACC__
-/* What this thread copied to shared memory and waited for is seen by tensor cores behind the next barrier. */
-#define LW_FENCE_FOR_CORES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 /* Before products of sums that were touched. */
 #define LW_GROUP_BEGIN() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
 /* The products begun since the last of these are a group; all groups but the newest n are done. */
@@ -59,11 +57,9 @@ LW_ON_DEVICE void lw_group_product_64(float sum[32], const void *left, const voi
 #undef SUMS_16
 #undef NAMES_32
 #else
-void lw_emu_fence_for_cores(void);
 void lw_emu_group_product(float *sum, const void *left, const void *right, int columns);
 void lw_emu_group_commit(void);
 void lw_emu_group_wait(int but); /* products are made no earlier than here */
-#define LW_FENCE_FOR_CORES() lw_emu_fence_for_cores()
 #define LW_GROUP_BEGIN() ((void)0)
 #define LW_GROUP_COMMIT() lw_emu_group_commit()
 #define LW_GROUP_WAIT_FOR(n) lw_emu_group_wait(n)

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tiles of a product's result, one for a block: what is multiplied comes through a ring of places in shared memory, which
+ * every thread fills by copies that go on by themselves while an earlier place is multiplied. A place has a row of 128 bytes
+ * for each row and each column of the tile, the depth side by side; of row r, its piece of 16 bytes number q lies at q xor r % 8,
+ * so that eight rows' pieces of one number are in different banks.
+ *
+ *     step s      wait until place s has come | copy to place s + ahead | multiply place s
+ *
+ * A row of a convolution is a pixel of the result: what it is multiplied with lies in its window, pieces of a tap's channels
+ * a copy; a matrix is a picture of one pixel a row. Of a convolution's gradient to x with a stride (what is behind nearest
+ * upsampling), each of the stride^2 kinds of pixels has its own taps and its own tiles: no zeros are multiplied.
+ *
+ * Few tiles: several blocks share one, each with a part of the depth. Their sums go to memory, and the last that comes adds
+ * them up, in the order of the parts.
+ */
+#ifndef LW_CUDA_TILES_H
+#define LW_CUDA_TILES_H
+
+#include "backend/cuda/kernels/cuda_gather.h"
+
+enum { TILE_ROW = 128, TILE_PIECES = 8, TILE_MOST_ROWS = 8 };
+
+/* Of a kernel, known while it is compiled. */
+typedef struct tile_shape {
+    int threads, rows, columns;
+    int piece; /* numbers in 16 bytes */
+    int places, ahead;
+    bool cores; /* tensor cores read the places by themselves */
+} tile_shape;
+
+/* Pixel (b, i, j) of a row of its kind. */
+typedef struct tile_pixel {
+    int32_t b, i, j;
+} tile_pixel;
+
+/* Where a block and a thread of it are. A thread copies one of the eight pieces of every (threads / 8)-th row. */
+typedef struct tile_state {
+    int32_t row0, column0, split, tile;
+    int32_t phase_y, phase_x, tap_y, tap_x;   /* the kind of pixels, and its first taps */
+    int32_t at[TILE_MOST_ROWS];               /* where windows begin in x, in pieces; may be outside */
+    int16_t y[TILE_MOST_ROWS], x[TILE_MOST_ROWS];
+    int32_t c, ty, tx;          /* of the depth, this thread's next: channel c of a tap */
+    int32_t n, step, now, next; /* steps; places that are multiplied and filled */
+} tile_state;
+
+LW_ON_DEVICE tile_pixel tile_pixel_of(const lw_cuda_product *a, int32_t r)
+{
+    int32_t wide = a->ow / a->phases, high = a->oh / a->phases;
+    tile_pixel p = {r / wide / high, r / wide % high, r % wide};
+    return p;
+}
+
+LW_ON_DEVICE void tile_find_block(const lw_cuda_product *a, const tile_shape t, tile_state *s)
+{
+    int32_t bx = (int32_t)LW_BX, across = (a->n + t.columns - 1) / t.columns;
+    int32_t high = (a->phase_rows + t.rows - 1) / t.rows, rest = bx / across;
+    int32_t down = rest / a->splits, phase = down / high;
+    s->column0 = bx % across * t.columns;
+    s->row0 = down % high * t.rows;
+    s->split = rest % a->splits;
+    s->tile = down * across + bx % across;
+    s->phase_y = phase / a->phases;
+    s->phase_x = phase % a->phases;
+    s->tap_y = a->backward ? (s->phase_y + a->pad_t) % a->phases : 0;
+    s->tap_x = a->backward ? (s->phase_x + a->pad_l) % a->phases : 0;
+}
+
+/* Rows behind the last have a window that is outside. */
+LW_ON_DEVICE void tile_find_rows(const lw_cuda_product *a, const tile_shape t, tile_state *s)
+{
+    const int apart = t.threads / TILE_PIECES;
+    LW_UNROLL
+    for (int i = 0; i < t.rows / apart; i++) {
+        int32_t r = s->row0 + LW_TID / TILE_PIECES + i * apart, y, x;
+        tile_pixel at = tile_pixel_of(a, r);
+        if (a->backward) {
+            y = at.i + (s->phase_y + a->pad_t - s->tap_y) / a->phases;
+            x = at.j + (s->phase_x + a->pad_l - s->tap_x) / a->phases;
+        } else {
+            y = at.i * a->stride - a->pad_t;
+            x = at.j * a->stride - a->pad_l;
+        }
+        s->at[i] = ((at.b * a->h + y) * a->width + x) * (a->ldx / t.piece);
+        s->y[i] = (int16_t)(r < a->phase_rows ? y : -0x4000);
+        s->x[i] = (int16_t)x;
+    }
+}
+
+LW_ON_DEVICE void tile_find_depth(const lw_cuda_product *a, const tile_shape t, tile_state *s)
+{
+    const int depth = TILE_PIECES * t.piece;
+    int32_t high = a->kh / a->phases, wide = a->kw / a->phases;
+    int32_t steps = (high * wide * a->c + depth - 1) / depth;
+    int32_t first = (int32_t)((int64_t)steps * s->split / a->splits);
+    int32_t k = first * depth + LW_TID % TILE_PIECES * t.piece;
+    s->n = (int32_t)((int64_t)steps * (s->split + 1) / a->splits) - first;
+    s->c = k % a->c;
+    s->ty = k / a->c / wide;
+    s->tx = k / a->c % wide;
+}
+
+/* This thread's pieces of the next place, if there is one. */
+LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_state *s,
+                            bool another, unsigned char *place)
+{
+    const int apart = t.threads / TILE_PIECES;
+    int row = LW_TID / TILE_PIECES, q = LW_TID % TILE_PIECES;
+    unsigned char *to = place + row * TILE_ROW + (q ^ row % 8) * 16;
+    bool there = s->ty < a->kh / a->phases;
+    int32_t dy = a->backward ? -s->ty : s->ty, dx = a->backward ? -s->tx : s->tx;
+    int32_t off = (dy * a->width + dx) * (a->ldx / t.piece) + s->c / t.piece;
+    int32_t tap = (s->tap_y + s->ty * a->phases) * a->kw + s->tap_x + s->tx * a->phases;
+    const unsigned char *x = (const unsigned char *)a->x;
+    const unsigned char *w = (const unsigned char *)a->w;
+    int64_t column = (int64_t)(s->column0 + row) * (a->w_pitch / t.piece) +
+                     (int64_t)tap * (a->c / t.piece) + s->c / t.piece;
+    if (another) {
+        LW_UNROLL
+        for (int i = 0; i < t.rows / apart; i++) {
+            int32_t y = s->y[i] + dy, at_x = s->x[i] + dx;
+            bool in = there && y >= 0 && y < a->h && at_x >= 0 && at_x < a->width;
+            lw_copy_async(to + i * apart * TILE_ROW, x + (in ? (int64_t)(s->at[i] + off) * 16 : 0),
+                          in);
+        }
+        to += t.rows * TILE_ROW;
+        LW_UNROLL
+        for (int i = 0; i < t.columns / apart; i++) {
+            bool in = there && s->column0 + row + i * apart < a->n;
+            int64_t at = column + (int64_t)i * apart * (a->w_pitch / t.piece);
+            lw_copy_async(to + i * apart * TILE_ROW, w + (in ? at * 16 : 0), in);
+        }
+    }
+    LW_COPY_COMMIT();
+    s->c += TILE_PIECES * t.piece;
+    while (s->c >= a->c) {
+        s->c -= a->c;
+        if (++s->tx == a->kw / a->phases) {
+            s->tx = 0;
+            s->ty++;
+        }
+    }
+}
+
+/* Finds where everything is and fills the first places. */
+LW_ON_DEVICE void tile_begin(const lw_cuda_product *a, const tile_shape t, tile_state *s,
+                             unsigned char *ring)
+{
+    const int place = (t.rows + t.columns) * TILE_ROW;
+    tile_find_block(a, t, s);
+    tile_find_rows(a, t, s);
+    tile_find_depth(a, t, s);
+    s->step = 0;
+    s->now = t.places - 1;
+    s->next = t.ahead;
+    LW_UNROLL
+    for (int i = 0; i < t.ahead; i++)
+        tile_copy(a, t, s, i < s->n, ring + i * place);
+}
+
+/* The next step's place, which has come; all threads are through the places before but for the newest places - 1 - ahead. */
+LW_ON_DEVICE const unsigned char *tile_next(const lw_cuda_product *a, const tile_shape t,
+                                            tile_state *s, unsigned char *ring)
+{
+    const int place = (t.rows + t.columns) * TILE_ROW;
+    lw_copy_wait_for(t.ahead - 1);
+    if (t.cores)
+        LW_FENCE_FOR_CORES();
+    LW_SYNC();
+    tile_copy(a, t, s, s->step + t.ahead < s->n, ring + s->next * place);
+    s->step++;
+    s->now = s->now + 1 == t.places ? 0 : s->now + 1;
+    s->next = s->next + 1 == t.places ? 0 : s->next + 1;
+    return ring + s->now * place;
+}
+
+/* Sums of all parts of a tile's depth, for the last block that has its own; others get false. */
+LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
+                            float *sum, unsigned char *shared)
+{
+    const int numbers = t.rows * t.columns / t.threads;
+    uint32_t *last = (uint32_t *)(void *)shared;
+    float *part = a->part + (int64_t)s->tile * a->splits * numbers * t.threads + LW_TID;
+    float *own = part + (int64_t)s->split * numbers * t.threads;
+    LW_UNROLL
+    for (int i = 0; i < numbers; i++)
+        own[i * t.threads] = sum[i];
+    LW_FENCE();
+    LW_SYNC();
+    if (LW_TID == 0)
+        *last = lw_count_up(a->arrived + s->tile) == (uint32_t)a->splits - 1;
+    LW_SYNC();
+    bool mine = *last != 0;
+    LW_SYNC();
+    if (!mine)
+        return false;
+    LW_FENCE();
+    LW_UNROLL
+    for (int i = 0; i < numbers; i++)
+        sum[i] = 0.0f;
+    LW_ROLLED
+    for (int k = 0; k < a->splits; k++)
+        LW_UNROLL
+        for (int i = 0; i < numbers; i++)
+            sum[i] += lw_load_far(part + ((int64_t)k * numbers + i) * t.threads);
+    if (LW_TID == 0)
+        a->arrived[s->tile] = 0;
+    return true;
+}
+
+/* Numbers from row to row of sums in shared memory: eight lanes' rows are in different banks. */
+LW_ON_DEVICE int tile_pitch(const tile_shape t)
+{
+    return t.columns + 8;
+}
+
+/* What is behind the sums, from shared memory, so that what is read and written is a row's neighbours. */
+LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
+                              const float *room)
+{
+    LW_ROLLED
+    for (int e = LW_TID; e < t.rows * t.columns / 4; e += t.threads) {
+        int32_t r = s->row0 + e / (t.columns / 4), column = s->column0 + e % (t.columns / 4) * 4;
+        if (r >= a->phase_rows || column >= a->n)
+            continue;
+        int64_t row = r, image = 0;
+        if (a->phases > 1) {
+            tile_pixel at = tile_pixel_of(a, r);
+            row = ((int64_t)at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow +
+                  at.j * a->phases + s->phase_x;
+        }
+        if (a->image_bias)
+            image = row / (a->oh * a->ow);
+        product_finish_four(a, row, image, column,
+                            room + e / (t.columns / 4) * tile_pitch(t) + e % (t.columns / 4) * 4);
+    }
+}
+
+#endif
