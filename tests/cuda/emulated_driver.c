@@ -329,6 +329,16 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
     lw_emu_sync_warp();
 }
 
+float lw_emu_shuffle_xor(float x, int bits)
+{
+    static float told[THREADS];
+    told[lw_emu_tid] = x;
+    lw_emu_sync_warp();
+    x = told[lw_emu_tid ^ bits];
+    lw_emu_sync_warp();
+    return x;
+}
+
 /* ---- products of four warps, which go on by themselves ------------------------------------------ */
 
 #define SHARED_BYTES 232448

@@ -148,6 +148,27 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
         }
 }
 
+/* Few columns, or a short depth, which tiles would be mostly empty of. */
+static void set_narrow_shapes(const cuda_lower *c, product_step *s)
+{
+    const lw_cuda_product *a = &s->a;
+    if (!a->w_pitch || a->trans_x || a->backward || lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
+        return;
+    if (a->n <= LW_CUDA_FEW && a->m >= 64 && a->c % 4 == 0 && a->ldx % 4 == 0 && a->w_pitch % 4 == 0) {
+        s->tiled.kernel = LW_CUDA_few_columns;
+        s->tiled.blocks = LW_CEIL_DIV(a->m, 16);
+        s->tiled.across = 1;
+    } else if (a->k <= LW_CUDA_SHORT && a->m >= 64 && a->n % 4 == 0 && a->ldy % 4 == 0) {
+        s->tiled.kernel = LW_CUDA_short_depth;
+        s->tiled.blocks = LW_CEIL_DIV(a->m, 64);
+        s->tiled.across = LW_CEIL_DIV(a->n, 128);
+    } else {
+        return;
+    }
+    s->a.splits = 1;
+    c->out->work_bytes = 0;
+}
+
 /* f32, or bf16 on tensor cores; pitch: of weights in f32 as they are, 0: their depth does not lie side by side. */
 static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_cuda_kernel wide_one,
                           lw_cuda_kernel narrow_one, int32_t pitch)
@@ -160,6 +181,8 @@ static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_
     a->store = cuda_out(c, 0).dtype == LW_BF16;
     a->chunks = narrow && !a->trans_x && a->c % 8 == 0 && a->ldx % 8 == 0;
     set_tiles(c, s, narrow);
+    if (!narrow)
+        set_narrow_shapes(c, s);
 }
 
 int lw_cuda_lower_matmul(cuda_lower *c)

@@ -18,6 +18,8 @@ typedef struct lw_cuda_tick {
 enum { LW_CUDA_TILE = 64, LW_CUDA_DEPTH = 16 };
 enum { LW_CUDA_MMA_DEPTH = 32 }; /* of the depth at a time in bf16 */
 
+enum { LW_CUDA_FEW = 8, LW_CUDA_SHORT = 48 }; /* columns, and depth, that kernels of their own take */
+
 /* C [m][n] = A B: rows of A are pictures' pixels or plain rows. */
 typedef struct lw_cuda_product {
     void *y;

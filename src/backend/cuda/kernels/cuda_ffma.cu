@@ -68,3 +68,102 @@ LW_KERNEL_SHARING(ffma_64x64, lw_cuda_product, 128, 3)
     const tile_shape t = {128, 64, 64, 4, 4, 3, false};
     ffma_tile(&a, t, 2, 4, 8, shared);
 }
+
+/* A few columns: a warp for two pixels, whose lanes have four of 128 neighbours of the depth each, and all columns. */
+LW_KERNEL(few_columns, lw_cuda_product, 256)
+{
+    int lane = LW_TID % 32;
+    float sum[2 * LW_CUDA_FEW];
+    LW_UNROLL
+    for (int i = 0; i < 2 * LW_CUDA_FEW; i++)
+        sum[i] = 0.0f;
+    int64_t row0 = (LW_BX * 8 + LW_TID / 32) * 2;
+    LW_ROLLED
+    for (int32_t tap = 0; tap < a.kh * a.kw; tap++) {
+        int64_t from[2];
+        LW_UNROLL
+        for (int i = 0; i < 2; i++)
+            from[i] =
+                row0 + i < a.m ? product_left_at(&a, PRODUCT_CONV, row0 + i, tap * a.c) : -1;
+        LW_ROLLED
+        for (int32_t c = lane * 4; c < a.c; c += 128) {
+            const float *x = (const float *)a.x + c;
+            const float *w = (const float *)a.w + (int64_t)tap * a.c + c;
+            lw_four left[2] = {{{0.0f, 0.0f, 0.0f, 0.0f}}, {{0.0f, 0.0f, 0.0f, 0.0f}}};
+            LW_UNROLL
+            for (int i = 0; i < 2; i++)
+                if (from[i] >= 0)
+                    left[i] = lw_four_floats(x + from[i]);
+            LW_UNROLL
+            for (int j = 0; j < LW_CUDA_FEW; j++) {
+                if (j >= a.n)
+                    break;
+                lw_four right = lw_four_floats(w + (int64_t)j * a.w_pitch);
+                LW_UNROLL
+                for (int k = 0; k < 4; k++) {
+                    sum[j] = fmaf(left[0].of[k], right.of[k], sum[j]);
+                    sum[LW_CUDA_FEW + j] =
+                        fmaf(left[1].of[k], right.of[k], sum[LW_CUDA_FEW + j]);
+                }
+            }
+        }
+    }
+    float own = 0.0f; /* lane i finishes sum i */
+    LW_UNROLL
+    for (int i = 0; i < 2 * LW_CUDA_FEW; i++) {
+        LW_UNROLL
+        for (int bits = 16; bits > 0; bits /= 2)
+            sum[i] += lw_shuffle_xor(sum[i], bits);
+        own = lane == i ? sum[i] : own;
+    }
+    int64_t row = row0 + lane / LW_CUDA_FEW;
+    if (lane < 2 * LW_CUDA_FEW && lane % LW_CUDA_FEW < a.n && row < a.m)
+        product_finish(&a, a.drop_rows ? PRODUCT_MATMUL : PRODUCT_CONV, row, lane % LW_CUDA_FEW, own);
+}
+
+/* A short depth: a block for 64 pixels and 128 columns, whose windows and weights all fit into shared memory; a thread has
+ * four columns of eight pixels. */
+LW_KERNEL(short_depth, lw_cuda_product, 256)
+{
+    LW_SHARED LW_ALIGNED16 float right[LW_CUDA_SHORT * 128];
+    LW_SHARED float left[64 * LW_CUDA_SHORT];
+    int32_t column0 = (int32_t)LW_BY * 128, column = column0 + LW_TID % 32 * 4;
+    int pixel0 = LW_TID / 32 * 8;
+    int64_t row0 = LW_BX * 64;
+    lw_four sum[8];
+    for (int e = LW_TID; e < 128 * a.k; e += 256)
+        right[e % a.k * 128 + e / a.k] =
+            column0 + e / a.k < a.n
+                ? ((const float *)a.w)[(int64_t)(column0 + e / a.k) * a.w_pitch + e % a.k]
+                : 0.0f;
+    for (int e = LW_TID; e < 64 * a.k; e += 256) {
+        int64_t row = row0 + e / a.k;
+        int64_t from = row < a.m ? product_left_at(&a, PRODUCT_CONV, row, e % a.k) : -1;
+        left[e] = from < 0 ? 0.0f : ((const float *)a.x)[from];
+    }
+    LW_SYNC();
+    LW_UNROLL
+    for (int i = 0; i < 8; i++)
+        LW_UNROLL
+        for (int j = 0; j < 4; j++)
+            sum[i].of[j] = 0.0f;
+    LW_ROLLED
+    for (int32_t k = 0; k < a.k; k++) {
+        lw_four w = lw_four_floats(right + k * 128 + LW_TID % 32 * 4);
+        LW_UNROLL
+        for (int i = 0; i < 8; i++) {
+            float x = left[(pixel0 + i) * a.k + k];
+            LW_UNROLL
+            for (int j = 0; j < 4; j++)
+                sum[i].of[j] = fmaf(x, w.of[j], sum[i].of[j]);
+        }
+    }
+    if (column >= a.n)
+        return;
+    LW_UNROLL
+    for (int i = 0; i < 8; i++) {
+        int64_t row = row0 + pixel0 + i;
+        if (row < a.m)
+            product_finish_four(&a, row, a.image_bias ? row / (a.oh * a.ow) : 0, column, sum[i].of);
+    }
+}

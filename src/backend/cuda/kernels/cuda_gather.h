@@ -16,8 +16,10 @@ LW_ON_DEVICE int64_t product_left_at(const lw_cuda_product *a, const product_kin
     if (kind == PRODUCT_MATMUL)
         return a->trans_x ? (int64_t)k * a->m + row : row * a->ldx + k;
     int32_t c = k % a->c, tap = k / a->c, kx = tap % a->kw, ky = tap / a->kw;
-    int64_t pixels = (int64_t)a->oh * a->ow, b = row / pixels;
-    int32_t i = (int32_t)(row % pixels) / a->ow, j = (int32_t)(row % pixels) % a->ow;
+    int64_t pixels = (int64_t)a->oh * a->ow;
+    /* short divisions are much shorter */
+    int64_t b = row <= INT32_MAX ? (int32_t)row / (int32_t)pixels : row / pixels;
+    int32_t at = (int32_t)(row - b * pixels), i = at / a->ow, j = at % a->ow;
     if (kind == PRODUCT_CONV) {
         i = i * a->stride - a->pad_t + ky;
         j = j * a->stride - a->pad_l + kx;

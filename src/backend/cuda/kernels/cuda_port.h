@@ -94,6 +94,11 @@ LW_ON_DEVICE float lw_load_far(const float *p)
 LW_MMA(bf16)
 LW_MMA(f16)
 #undef LW_MMA
+/* The number of the lane whose number differs from this one's in these bits; all lanes of a warp ask at once. */
+LW_ON_DEVICE float lw_shuffle_xor(float x, int bits)
+{
+    return __shfl_xor_sync(0xffffffffu, x, bits);
+}
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
     uint16_t bits;
@@ -118,6 +123,7 @@ void lw_emu_fence_for_cores(void);
 extern unsigned char lw_emu_shared[];
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits));
+float lw_emu_shuffle_xor(float x, int bits);
 uint16_t lw_emu_f16_bits(float x);
 float lw_emu_f16_to_float(uint16_t bits);
 float lw_emu_bf16_to_float(uint16_t bits);
@@ -162,6 +168,10 @@ LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32
 LW_ON_DEVICE void lw_mma_f16(float sum[4], const uint32_t left[4], const uint32_t right[2])
 {
     lw_emu_mma(sum, left, right, lw_emu_f16_to_float);
+}
+LW_ON_DEVICE float lw_shuffle_xor(float x, int bits)
+{
+    return lw_emu_shuffle_xor(x, bits);
 }
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
