@@ -864,16 +864,19 @@ static int keep_launch(lw_cu_function *f, const void *args, unsigned gx, unsigne
     captured->last = n;
     return 0;
 }
-CALL(LaunchKernel, lw_cu_function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-     unsigned by, unsigned bz, unsigned shared, lw_cu_stream *s, void **args, void **extra)
+CALL(LaunchKernelEx, const lw_cu_launch *l, lw_cu_function *f, void **args, void **extra)
 {
     FAIL_AT_WILL(719);
-    if (!f || !s || extra || gz != 1 || by != 1 || bz != 1 || shared != f->shared || shared > f->allowed || bx != f->threads || !gx ||
-        gx > 0x7fffffffu || !gy || gy > 65535u)
+    if (!f || !l || !l->stream || extra || l->grid[2] != 1 || l->block[1] != 1 ||
+        l->block[2] != 1 || l->shared != f->shared || l->shared > f->allowed ||
+        l->block[0] != f->threads || !l->grid[0] || l->grid[0] > 0x7fffffffu || !l->grid[1] ||
+        l->grid[1] > 65535u ||
+        (l->n_attributes && l->attributes[0].which != LW_CU_EARLY_START) || l->n_attributes > 1)
         return INVALID;
     if (!entered())
         return NO_CONTEXT;
-    return captured ? keep_launch(f, args[0], gx, gy) : run_grid(f, args[0], gx, gy);
+    return captured ? keep_launch(f, args[0], l->grid[0], l->grid[1])
+                    : run_grid(f, args[0], l->grid[0], l->grid[1]);
 }
 CALL(StreamBeginCapture_v2, lw_cu_stream *s, int mode)
 {

@@ -136,12 +136,16 @@ int64_t lw_cuda_blocks(lw_cuda_kernel k, int64_t n)
 void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args)
 {
     void *copy[1] = {(void *)(uintptr_t)args};
+    lw_cu_attribute early = {.which = LW_CU_EARLY_START, .value.number = 1};
+    lw_cu_launch l = {.grid = {(unsigned)blocks, (unsigned)across, 1},
+                      .block = {kernels[k].threads, 1, 1},
+                      .shared = kernels[k].shared,
+                      .stream = d->stream,
+                      .attributes = &early,
+                      .n_attributes = d->hopper ? 1 : 0};
     if (d->failed || blocks < 1 || across < 1)
         return;
-    lw_cuda_check(d,
-                  d->cu.LaunchKernel(d->kernel[k], (unsigned)blocks, (unsigned)across, 1,
-                                     kernels[k].threads, 1, 1, kernels[k].shared, d->stream, copy, NULL),
-                  kernels[k].name);
+    lw_cuda_check(d, d->cu.LaunchKernelEx(&l, d->kernel[k], copy, NULL), kernels[k].name);
 }
 
 const lw_cuda_tick *lw_cuda_tick_at(const cuda *d)
@@ -305,7 +309,7 @@ static void close_cuda(lw_device *dev)
 /* Does this GPU have the instructions of the family? */
 static bool has_family(const cuda *d, int family)
 {
-    return family != FAMILY_wgmma || d->warpgroups;
+    return family != FAMILY_wgmma || d->hopper;
 }
 
 static int find_kernel(cuda *d, int k)
@@ -328,7 +332,7 @@ static int load_kernels(cuda *d)
     LW_TRY(lw_cuda_check(d, d->cu.DeviceGet(&device, d->number), "finding it"));
     LW_TRY(lw_cuda_check(d, d->cu.DeviceGetAttribute(&major, LW_CU_CC_MAJOR, device), "asking it"));
     LW_TRY(lw_cuda_check(d, d->cu.DeviceGetAttribute(&minor, LW_CU_CC_MINOR, device), "asking it"));
-    d->warpgroups = major == 9 && minor == 0;
+    d->hopper = major == 9 && minor == 0;
     for (int i = 0; i < LW_CUDA_FAMILIES; i++) {
         if (!has_family(d, i))
             continue;

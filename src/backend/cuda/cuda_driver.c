@@ -18,6 +18,18 @@ _Static_assert(CU_STREAM_NON_BLOCKING == (CUstream_flags)LW_CU_STREAM_NON_BLOCKI
 _Static_assert(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ==
                    (CUstreamCaptureMode)LW_CU_CAPTURE_THREAD_LOCAL,
                "captures");
+_Static_assert(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ==
+                   (CUlaunchAttributeID)LW_CU_EARLY_START,
+               "launches");
+_Static_assert(sizeof(CUlaunchAttribute) == sizeof(lw_cu_attribute) &&
+                   offsetof(CUlaunchAttribute, value) == offsetof(lw_cu_attribute, value),
+               "launches");
+_Static_assert(sizeof(CUlaunchConfig) == sizeof(lw_cu_launch) &&
+                   offsetof(CUlaunchConfig, sharedMemBytes) == offsetof(lw_cu_launch, shared) &&
+                   offsetof(CUlaunchConfig, hStream) == offsetof(lw_cu_launch, stream) &&
+                   offsetof(CUlaunchConfig, attrs) == offsetof(lw_cu_launch, attributes) &&
+                   offsetof(CUlaunchConfig, numAttrs) == offsetof(lw_cu_launch, n_attributes),
+               "launches");
 _Static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ==
                    (CUfunction_attribute)LW_CU_SHARED_AT_LAUNCH,
                "shared memory");

@@ -28,7 +28,23 @@ enum {
     LW_CU_CC_MAJOR = 75,
     LW_CU_CC_MINOR = 76,
     LW_CU_SHARED_AT_LAUNCH = 8, /* of a kernel */
+    LW_CU_EARLY_START = 6,      /* of a launch: before the one before is through, which the kernel waits for */
 };
+
+/* How a kernel is started; CUlaunchConfig and CUlaunchAttribute. */
+typedef struct lw_cu_attribute {
+    int which, hole;
+    union {
+        int number;
+        char room[64];
+    } value;
+} lw_cu_attribute;
+typedef struct lw_cu_launch {
+    unsigned grid[3], block[3], shared;
+    lw_cu_stream *stream;
+    lw_cu_attribute *attributes;
+    unsigned n_attributes;
+} lw_cu_launch;
 
 /* X(name, arguments): cu<name>, which returns 0 or an error's number. */
 #define LW_CUDA_CALLS(X)                                                                           \
@@ -66,8 +82,7 @@ enum {
     X(GraphLaunch, (lw_cu_graph_exec *, lw_cu_stream *))                                           \
     X(GraphExecDestroy, (lw_cu_graph_exec *))                                                      \
     X(GraphDestroy, (lw_cu_graph *))                                                               \
-    X(LaunchKernel, (lw_cu_function *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-                     unsigned, lw_cu_stream *, void **, void **))                                  \
+    X(LaunchKernelEx, (const lw_cu_launch *, lw_cu_function *, void **, void **))                  \
     X(GetErrorName, (int, const char **))                                                          \
     X(GetErrorString, (int, const char **))
 

@@ -127,7 +127,7 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
 {
     lw_cuda_product *a = &s->a;
     double best = INFINITY;
-    if (!fits_tiles(a, cuda_in(c, 0), narrow ? 8 : 4) || (narrow && !c->d->warpgroups))
+    if (!fits_tiles(a, cuda_in(c, 0), narrow ? 8 : 4) || (narrow && !c->d->hopper))
         return;
     a->phase_rows = (int32_t)(a->m / ((int64_t)a->phases * a->phases));
     for (size_t i = 0; i < LW_COUNT(tiles); i++)

@@ -14,13 +14,27 @@
 #include "backend/cuda/kernels/cuda_args.h"
 
 #ifdef __CUDACC__
-#define LW_KERNEL(name, args, threads)                    \
-    extern "C" __global__ void __launch_bounds__(threads) \
-        lw_kernel_##name(const __grid_constant__ args a)
+/* Kernels of compute capability 9.0 are started before the one before is through, and wait for it here: the way to a
+ * multiprocessor goes on meanwhile. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define LW_KERNEL_BEGIN()                                             \
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");   \
+    asm volatile("griddepcontrol.wait;" ::: "memory")
+#else
+#define LW_KERNEL_BEGIN() ((void)0)
+#endif
+#define LW_KERNEL_BOUNDS(name, args, ...)                   \
+    LW_ON_DEVICE void lw_body_##name(const args &a);        \
+    extern "C" __global__ void __launch_bounds__(__VA_ARGS__) \
+        lw_kernel_##name(const __grid_constant__ args a)    \
+    {                                                       \
+        LW_KERNEL_BEGIN();                                  \
+        lw_body_##name(a);                                  \
+    }                                                       \
+    LW_ON_DEVICE void lw_body_##name(const args &a)
+#define LW_KERNEL(name, args, threads) LW_KERNEL_BOUNDS(name, args, threads)
 /* so many blocks at once on a multiprocessor, which bounds registers */
-#define LW_KERNEL_SHARING(name, args, threads, blocks)            \
-    extern "C" __global__ void __launch_bounds__(threads, blocks) \
-        lw_kernel_##name(const __grid_constant__ args a)
+#define LW_KERNEL_SHARING(name, args, threads, blocks) LW_KERNEL_BOUNDS(name, args, threads, blocks)
 #define LW_ON_DEVICE static __device__ __forceinline__
 #define LW_SHARED __shared__
 #define LW_UNROLL _Pragma("unroll")
