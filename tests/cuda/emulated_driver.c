@@ -201,7 +201,7 @@ static bool run_block(int n)
 
 /* ---- copies that go on by themselves, and products of a warp ------------------------------------ */
 
-enum { UNDERWAY = 8 };
+enum { UNDERWAY = 32 };
 static struct {
     void *to;
     const void *from;
@@ -309,6 +309,33 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
         sum[i] = cut(all);
     }
     lw_emu_sync_warp();
+}
+
+void lw_emu_ldmatrix(uint32_t out[4], const void *row, bool transposed)
+{
+    static const uint16_t *rows[THREADS];
+    int first = lw_emu_tid / WARP * WARP, g = lw_emu_tid % WARP / 4, t = lw_emu_tid % 4 * 2;
+    if ((uintptr_t)row % 16)
+        wrong("a row of a matrix that is not aligned");
+    rows[lw_emu_tid] = row;
+    lw_emu_sync_warp();
+    for (int i = 0; i < 4; i++) {
+        const uint16_t *const *r = rows + first + i * 8;
+        uint32_t low = transposed ? r[t][g] : r[g][t];
+        uint32_t high = transposed ? r[t + 1][g] : r[g][t + 1];
+        out[i] = low | high << 16;
+    }
+    lw_emu_sync_warp();
+}
+
+uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane)
+{
+    static uint32_t of[THREADS];
+    of[lw_emu_tid] = bits;
+    lw_emu_sync_warp();
+    bits = of[lw_emu_tid ^ lane];
+    lw_emu_sync_warp();
+    return bits;
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */

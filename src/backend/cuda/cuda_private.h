@@ -15,7 +15,7 @@ typedef enum lw_cuda_kernel {
     LW_CUDA_KERNELS
 } lw_cuda_kernel;
 
-enum { LW_CUDA_FAMILIES = 11 };
+enum { LW_CUDA_FAMILIES = 12 };
 
 typedef struct cuda {
     lw_device dev;   /* first: what lw_device.self points to is both */

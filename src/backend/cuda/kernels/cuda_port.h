@@ -63,6 +63,47 @@ LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 LW_MMA(bf16)
 LW_MMA(f16)
 #undef LW_MMA
+/* Four matrices of 8 x 8 halves from shared memory; lane 8 i + r says where row r of matrix i is. Lane 4 g + t gets of each the
+ * numbers 2 t and 2 t + 1 of row g; transposed, those of column g in rows 2 t and 2 t + 1. */
+#define LW_LDMATRIX(name, how)                                                          \
+    LW_ON_DEVICE void lw_ldmatrix_x4##name(uint32_t out[4], const void *row)            \
+    {                                                                                   \
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];" \
+                     : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])           \
+                     : "r"((unsigned)__cvta_generic_to_shared(row)));                   \
+    }
+LW_LDMATRIX(, "")
+LW_LDMATRIX(_trans, ".trans")
+#undef LW_LDMATRIX
+/* What the lane with another bit has. */
+LW_ON_DEVICE uint32_t lw_shuffle_xor_bits(uint32_t bits, int lane)
+{
+    return __shfl_xor_sync(0xffffffffu, bits, lane);
+}
+/* x, of which the compiler then knows that all lanes of a warp have it. */
+LW_ON_DEVICE int lw_same_in_warp(int x)
+{
+    return __shfl_sync(0xffffffffu, x, 0);
+}
+/* Two numbers to bf16, the first as the lower half. */
+LW_ON_DEVICE uint32_t lw_bf16_two(float low, float high)
+{
+    uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+/* 2^x, to two units in the last place; nothing below 2^-126 */
+LW_ON_DEVICE float lw_exp2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+/* 8 bytes, aligned to as many */
+LW_ON_DEVICE void lw_put_two(void *to, uint32_t first, uint32_t second)
+{
+    *(uint2 *)to = make_uint2(first, second);
+}
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
     uint16_t bits;
@@ -84,6 +125,8 @@ void lw_emu_copy(void *to, const void *from, bool there); /* lands no earlier th
 void lw_emu_copy_wait(void);
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits));
+void lw_emu_ldmatrix(uint32_t out[4], const void *row, bool transposed);
+uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane);
 uint16_t lw_emu_f16_bits(float x);
 float lw_emu_f16_to_float(uint16_t bits);
 float lw_emu_bf16_to_float(uint16_t bits);
@@ -114,6 +157,31 @@ LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32
 LW_ON_DEVICE void lw_mma_f16(float sum[4], const uint32_t left[4], const uint32_t right[2])
 {
     lw_emu_mma(sum, left, right, lw_emu_f16_to_float);
+}
+LW_ON_DEVICE void lw_ldmatrix_x4(uint32_t out[4], const void *row)
+{
+    lw_emu_ldmatrix(out, row, false);
+}
+LW_ON_DEVICE void lw_ldmatrix_x4_trans(uint32_t out[4], const void *row)
+{
+    lw_emu_ldmatrix(out, row, true);
+}
+LW_ON_DEVICE uint32_t lw_shuffle_xor_bits(uint32_t bits, int lane)
+{
+    return lw_emu_shuffle_xor(bits, lane);
+}
+LW_ON_DEVICE int lw_same_in_warp(int x)
+{
+    return x;
+}
+LW_ON_DEVICE float lw_exp2(float x)
+{
+    return exp2f(x);
+}
+LW_ON_DEVICE void lw_put_two(void *to, uint32_t first, uint32_t second)
+{
+    ((uint32_t *)to)[0] = first;
+    ((uint32_t *)to)[1] = second;
 }
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
@@ -155,6 +223,18 @@ LW_ON_DEVICE uint16_t lw_bf16_bits(float x)
     if ((u & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)((u >> 16) | 0x40u);
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+
+#ifndef __CUDACC__
+LW_ON_DEVICE uint32_t lw_bf16_two(float low, float high)
+{
+    return lw_bf16_bits(low) | (uint32_t)lw_bf16_bits(high) << 16;
+}
+#endif
+
+LW_ON_DEVICE float lw_shuffle_xor(float v, int lane)
+{
+    return lw_bits_to_float(lw_shuffle_xor_bits(lw_float_to_bits(v), lane));
 }
 
 /* Every element once, whatever the number of blocks. */
