@@ -201,10 +201,11 @@ static bool run_block(int n)
 
 /* ---- copies that go on by themselves, and products of a warp ------------------------------------ */
 
-enum { UNDERWAY = 32 };
+enum { UNDERWAY = 64 };
 static struct {
     void *to;
     const void *from;
+    int bytes;
     bool there;
 } copies[THREADS][UNDERWAY];
 
@@ -217,14 +218,16 @@ static void wrong(const char *what)
 }
 
 /* Until it is waited for, what is to be overwritten is no number. */
-void lw_emu_copy(void *to, const void *from, bool there)
+void lw_emu_copy(void *to, const void *from, int bytes, bool there)
 {
     int *n = &n_copies[lw_emu_tid];
-    if (*n == UNDERWAY || (uintptr_t)to % 16 || (there && (uintptr_t)from % 16))
+    uintptr_t size = (uintptr_t)bytes;
+    if (*n == UNDERWAY || (uintptr_t)to % size || (there && (uintptr_t)from % size))
         wrong("a copy that is not aligned, or too many");
-    if (there && !inside((lw_cu_ptr)(uintptr_t)from, 16))
+    if (there && !inside((lw_cu_ptr)(uintptr_t)from, size))
         wrong("a copy from behind a block of memory");
-    memset(to, 0xff, 16);
+    memset(to, 0xff, size);
+    copies[lw_emu_tid][*n].bytes = bytes;
     copies[lw_emu_tid][*n].to = to;
     copies[lw_emu_tid][*n].from = from;
     copies[lw_emu_tid][(*n)++].there = there;
@@ -234,13 +237,14 @@ void lw_emu_copy_wait(void)
 {
     for (int i = 0; i < n_copies[lw_emu_tid]; i++) {
         char *to = copies[lw_emu_tid][i].to;
-        for (int k = 0; k < 16; k++)
+        int bytes = copies[lw_emu_tid][i].bytes;
+        for (int k = 0; k < bytes; k++)
             if (to[k] != (char)0xff)
                 wrong("written where a copy was underway to");
         if (copies[lw_emu_tid][i].there)
-            memcpy(to, copies[lw_emu_tid][i].from, 16);
+            memcpy(to, copies[lw_emu_tid][i].from, (size_t)bytes);
         else
-            memset(to, 0, 16);
+            memset(to, 0, (size_t)bytes);
     }
     n_copies[lw_emu_tid] = 0;
 }

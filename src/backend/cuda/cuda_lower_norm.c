@@ -76,11 +76,12 @@ typedef struct attention_step {
 static const struct {
     lw_cuda_kernel kernel;
     int32_t channels, queries, cost;
-} flash[] = {{LW_CUDA_flash_64x64, 64, 64, 5},
-             {LW_CUDA_flash_96x64, 64, 96, 4},
-             {LW_CUDA_flash_128x64, 64, 128, 4},
-             {LW_CUDA_flash_64x128, 128, 64, 5}};
-enum { FLASH_FEW = 512 }; /* blocks of 64 queries that do not keep a GPU busy */
+} flash[] = {{LW_CUDA_flash_64x16, 16, 64, 1},   {LW_CUDA_flash_64x32, 32, 64, 1},
+             {LW_CUDA_flash_64x64, 64, 64, 5},   {LW_CUDA_flash_96x64, 64, 96, 4},
+             {LW_CUDA_flash_128x64, 64, 128, 4}, {LW_CUDA_flash_64x128, 128, 64, 1}};
+enum {
+    FLASH_FEW = 264
+}; /* blocks of 64 queries: two for each multiprocessor of the largest GPUs */
 
 /* The one that does the least for nothing; where there is little to do, that with the smallest blocks. */
 static int flash_of(const attention_step *s)
@@ -99,9 +100,14 @@ static int flash_of(const attention_step *s)
     return best;
 }
 
-static bool aligned(const void *p)
+/* What a thread brings at once: four channels of narrow heads, else eight. */
+static int32_t flash_piece(int32_t hd)
 {
-    return (uintptr_t)p % 16 == 0;
+    return hd <= 32 ? 4 : 8;
+}
+static bool flash_aligned(int32_t hd, const void *p)
+{
+    return (uintptr_t)p % (uintptr_t)(2 * flash_piece(hd)) == 0;
 }
 
 static void attention_task(const lw_task *t)
@@ -119,7 +125,8 @@ static void attention_task(const lw_task *t)
     a.o = t->out[0];
     a.lse = t->out[1];
     int64_t heads = s->rooms * a.heads;
-    if (s->flash && aligned(a.q) && aligned(a.k) && aligned(a.v) && aligned(a.o)) {
+    if (s->flash && flash_aligned(a.hd, a.q) && flash_aligned(a.hd, a.k) &&
+        flash_aligned(a.hd, a.v) && flash_aligned(a.hd, a.o)) {
         int i = flash_of(s);
         a.tiles = LW_CEIL_DIV(s->most, flash[i].queries);
         lw_cuda_launch(s->step.d, flash[i].kernel, heads * a.tiles, 1, &a);
@@ -163,8 +170,9 @@ int lw_cuda_lower_attention(cuda_lower *c)
     a->hd = o.dim[2] / at->heads;
     a->scale = (float)(1.0 / sqrt((double)a->hd));
     a->scale_2 = (float)(1.4426950408889634 / sqrt((double)a->hd));
-    s->flash = narrow && a->hd % 8 == 0 && a->hd <= 128 && a->q_pitch % 8 == 0 &&
-               a->k_pitch % 8 == 0 && a->v_pitch % 8 == 0;
+    int32_t piece = flash_piece(a->hd);
+    s->flash = narrow && a->hd <= 128 && a->hd % piece == 0 && a->q_pitch % piece == 0 &&
+               a->k_pitch % piece == 0 && a->v_pitch % piece == 0;
     if (at->window) {
         a->window = at->window;
         a->width = at->width;

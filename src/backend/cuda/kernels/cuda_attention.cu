@@ -31,7 +31,8 @@ LW_ON_DEVICE int32_t attention_place(const lw_cuda_attention *a, const attention
 }
 
 /* Where a head's channels of a token are in the result; its log-sums lie otherwise. */
-LW_ON_DEVICE int64_t attention_at(const lw_cuda_attention *a, const attention_room *r, int64_t place)
+LW_ON_DEVICE int64_t attention_at(const lw_cuda_attention *a, const attention_room *r,
+                                  int64_t place)
 {
     return ((r->sample * (int64_t)a->tq + place) * a->heads + r->head) * a->hd;
 }
@@ -80,12 +81,9 @@ LW_ON_DEVICE void attention_tile(const lw_cuda_attention *a, const bool narrow, 
     for (int32_t j0 = 0; j0 < room.keys; j0 += LW_CUDA_KEYS) {
         int32_t keys = room.keys - j0 < LW_CUDA_KEYS ? room.keys - j0 : LW_CUDA_KEYS;
         for (int e = LW_TID; e < keys * a->hd; e += 256)
-            near[e / a->hd * pitch + e % a->hd] =
-                attention_number(a->k, narrow,
-                                 k +
-                                     (int64_t)attention_place(a, &room, j0 + e / a->hd) *
-                                         a->k_pitch +
-                                     e % a->hd);
+            near[e / a->hd * pitch + e % a->hd] = attention_number(
+                a->k, narrow,
+                k + (int64_t)attention_place(a, &room, j0 + e / a->hd) * a->k_pitch + e % a->hd);
         LW_SYNC();
         float s = 0.0f;
         if (asks && lane < keys)
@@ -94,12 +92,9 @@ LW_ON_DEVICE void attention_tile(const lw_cuda_attention *a, const bool narrow, 
         score[r][lane] = lane < keys ? s * a->scale : -INFINITY;
         LW_SYNC();
         for (int e = LW_TID; e < keys * a->hd; e += 256)
-            near[e / a->hd * pitch + e % a->hd] =
-                attention_number(a->v, narrow,
-                                 v +
-                                     (int64_t)attention_place(a, &room, j0 + e / a->hd) *
-                                         a->v_pitch +
-                                     e % a->hd);
+            near[e / a->hd * pitch + e % a->hd] = attention_number(
+                a->v, narrow,
+                v + (int64_t)attention_place(a, &room, j0 + e / a->hd) * a->v_pitch + e % a->hd);
         LW_SYNC();
         float up = top;
         for (int j = 0; j < keys; j++)
@@ -148,11 +143,14 @@ LW_KERNEL(attention_bf16, lw_cuda_attention, 256)
 /* ---- bf16 on tensor cores ---------------------------------------------------------------------- */
 
 /*
- * Online softmax (Dao: FlashAttention-2, 2023). A block has 16 or 32 queries a warp of one head, which stay in registers with
+ * Online softmax (Dao: FlashAttention-2, 2023). A block has queries of one head, 16 or 32 a warp, which stay in registers with
  * their sums; keys and values come through shared memory, a stage of both being filled while the one before is computed with.
- * `channels` is what a head's are filled up to with zeros: 64 come with 64 keys at a time, 128 with 32. Rows in shared memory
- * have no gaps between them: eight channels are a chunk, whose place in its row is XORed with the row, so that the 8 rows that
- * ldmatrix reads at once are in 32 banks. Blocks of one head follow each other and find its keys in the cache.
+ * `channels` is what a head's are filled up to with zeros: 64 come with 64 keys a stage, others with as many less or more. With
+ * less, tokens may be aligned to 8 bytes alone, and exponentials take longer than products. With 32 queries a warp
+ * reads half as much of shared memory, whose speed bounds 16, but scores 32 keys at once: more need too many registers for
+ * three warps on a quarter of a multiprocessor. Rows in shared memory have no gaps: eight channels are a chunk, whose place in
+ * its row is XORed with the row, so that the 8 rows that ldmatrix reads at once are in 32 banks. Blocks of one head follow each
+ * other and find its keys in the cache.
  */
 enum {
     FLASH_TILE = 64 * 64, /* halves of keys, or of values */
@@ -166,19 +164,32 @@ typedef struct flash_shared {
     uint16_t stage[2 * FLASH_STAGE];
     attention_room room; /* what registers are too few for */
     const uint16_t *keys, *values;
+    int32_t first;                    /* query */
+    float total[FLASH_SETS * 2][128]; /* a lane's shares of the sums of exponentials */
 } flash_shared;
 
 /* What a warp keeps of its queries: lane 4 g + t has rows g and g + 8 of each set. */
 typedef struct flash_warp {
     uint32_t left[FLASH_SETS][FLASH_CHANNELS / 16][4];
     float sum[FLASH_SETS][FLASH_CHANNELS / 8][4];
-    float top[FLASH_SETS][2], total[FLASH_SETS][2]; /* greatest score; this lane's share of the sum */
+    float top[FLASH_SETS][2]; /* greatest scores */
 } flash_warp;
 
-/* Chunks 2 k and 2 k + 1 of a row are at flash_at(.., 0) ^ 16 k and flash_at(.., 1) ^ 16 k. */
+/* Eight rows one below the other whose chunk is the same are in 32 banks. Chunks 2 k and 2 k + 1 of a row are at
+ * flash_at(.., 0) ^ 16 k and flash_at(.., 1) ^ 16 k. */
 LW_ON_DEVICE int flash_at(const int channels, int row, int chunk)
 {
-    return row * channels + (chunk ^ (row & 7)) * 8;
+    const uint32_t beside = channels < 64 ? 64 / channels : 1;
+    const uint32_t others = channels < 64 ? channels / 8 - 1 : 7;
+    return row * channels + (chunk ^ (int)((uint32_t)row / beside & others)) * 8;
+}
+
+LW_ON_DEVICE void flash_copy(const int piece, uint16_t *to, const uint16_t *from, bool there)
+{
+    if (piece == 8)
+        lw_copy_async(to, from, there);
+    else
+        lw_copy_async_8(to, from, there);
 }
 
 /* Tokens first .. of an operand of the head on their way to `to`, zeros for those from `end` on. */
@@ -186,17 +197,18 @@ LW_ON_DEVICE void flash_fetch(const lw_cuda_attention *a, const attention_room *
                               const int channels, const int rows, const int threads, uint16_t *to,
                               const uint16_t *from, int32_t pitch, int32_t first, int32_t end)
 {
-    const int chunks = channels / 8, together = threads / chunks;
-    int chunk = LW_TID % chunks, row = LW_TID / chunks;
-    bool channel = chunk * 8 < a->hd;
-    from += chunk * 8;
+    const int piece = channels < 64 ? 4 : 8, pieces = channels / piece, together = threads / pieces;
+    int c = LW_TID % pieces * piece, row = LW_TID / pieces;
+    bool channel = c < a->hd;
+    to += c % 8;
+    from += c;
     if (a->window) {
         LW_ROLLED
         for (; row < rows; row += together) {
             bool there = channel && first + row < end;
             int32_t place = there ? attention_place(a, room, first + row) : 0;
-            lw_copy_async(to + flash_at(channels, row, chunk), from + (int64_t)place * pitch,
-                          there);
+            flash_copy(piece, to + flash_at(channels, row, c / 8), from + (int64_t)place * pitch,
+                       there);
         }
         return;
     }
@@ -204,16 +216,17 @@ LW_ON_DEVICE void flash_fetch(const lw_cuda_attention *a, const attention_room *
     LW_UNROLL
     for (int e = 0; e < rows; e += together)
         if (rows % together == 0 || row + e < rows)
-            lw_copy_async(to + flash_at(channels, row + e, chunk), from + e * pitch,
-                          channel && first + row + e < end);
+            flash_copy(piece, to + flash_at(channels, row + e, c / 8), from + e * pitch,
+                       channel && first + row + e < end);
 }
 
 /* Scores of `step` keys, that begin at half `at`, and their softmax's share of the sums. whole: all of them are there, else
  * `count` are. */
-LW_ON_DEVICE void flash_step(flash_warp *w, const uint16_t *stage, const int channels,
+LW_ON_DEVICE void flash_step(flash_warp *w, flash_shared *shared, const int channels,
                              const int sets, const int step, int at, const bool whole,
                              int32_t count, float scale)
 {
+    const uint16_t *stage = shared->stage;
     int lane = LW_TID & 31;
     int keys = at + flash_at(channels, lane / 16 * 8 + lane % 8, lane / 8 % 2);
     int values = at + FLASH_TILE + flash_at(channels, lane % 16, lane / 16);
@@ -249,7 +262,7 @@ LW_ON_DEVICE void flash_step(flash_warp *w, const uint16_t *stage, const int cha
         }
         up = fmaxf(up, lw_shuffle_xor(up, 1));
         up = fmaxf(up, lw_shuffle_xor(up, 2));
-        float down = lw_exp2((*top - up) * scale), total = w->total[m][r % 2] * down;
+        float down = lw_exp2((*top - up) * scale), total = 0.0f;
         *top = up;
         up *= scale;
         LW_UNROLL
@@ -258,7 +271,7 @@ LW_ON_DEVICE void flash_step(flash_warp *w, const uint16_t *stage, const int cha
             *s = lw_exp2(fmaf(*s, scale, -up));
             total += *s;
         }
-        w->total[m][r % 2] = total;
+        shared->total[r][LW_TID] = fmaf(shared->total[r][LW_TID], down, total);
         LW_UNROLL
         for (int e = 0; e < channels / 4; e++)
             w->sum[m][e / 2][h + e % 2] *= down;
@@ -308,10 +321,11 @@ LW_ON_DEVICE void flash_write(const lw_cuda_attention *a, const attention_room *
             if (there && c < a->hd)
                 lw_put_two((uint16_t *)a->o + o + c, odd ? got : low, odd ? high : got);
         } else if (there) {
-            float *to = (float *)a->o + o + n * 8 + part * 2;
-            if (n * 8 < a->hd)
+            int c = n * 8 + part * 2;
+            float *to = (float *)a->o + o + c;
+            if (c < a->hd)
                 lw_put_two(to, lw_float_to_bits(x[0] * by), lw_float_to_bits(x[1] * by));
-            if (n * 8 + 8 < a->hd)
+            if (c + 8 < a->hd)
                 lw_put_two(to + 8, lw_float_to_bits(y[0] * by), lw_float_to_bits(y[1] * by));
         }
     }
@@ -335,6 +349,7 @@ LW_ON_DEVICE void flash_block(const lw_cuda_attention *a, flash_shared *shared, 
         shared->room = room;
         shared->keys = k;
         shared->values = v;
+        shared->first = first;
     }
     /* queries through the second stage */
     flash_fetch(a, &room, channels, warps * sets * 16, threads, stage + FLASH_STAGE, q, a->q_pitch,
@@ -357,7 +372,7 @@ LW_ON_DEVICE void flash_block(const lw_cuda_attention *a, flash_shared *shared, 
         for (int e = 0; e < channels / 2; e++)
             w.sum[m][e / 4][e % 4] = 0.0f;
         w.top[m][0] = w.top[m][1] = -INFINITY;
-        w.total[m][0] = w.total[m][1] = 0.0f;
+        shared->total[2 * m][LW_TID] = shared->total[2 * m + 1][LW_TID] = 0.0f;
     }
     LW_ROLLED
     for (int32_t j = 0; j < end; j += step) {
@@ -374,22 +389,34 @@ LW_ON_DEVICE void flash_block(const lw_cuda_attention *a, flash_shared *shared, 
             }
         }
         at += (j & (keys - 1)) * channels;
+        end = shared->room.keys; /* rather than a register through a step */
         if (busy && j + step <= end)
-            flash_step(&w, stage, channels, sets, step, at, true, step, a->scale_2);
+            flash_step(&w, shared, channels, sets, step, at, true, step, a->scale_2);
         else if (busy)
-            flash_step(&w, stage, channels, sets, step, at, false, end - j, a->scale_2);
+            flash_step(&w, shared, channels, sets, step, at, false, end - j, a->scale_2);
     }
     if (!busy)
         return;
     room = shared->room;
     LW_UNROLL
     for (int r = 0; r < sets * 2; r++)
-        flash_write(a, &room, channels, w.sum[r / 2], r % 2, w.total[r / 2][r % 2],
-                    w.top[r / 2][r % 2], first + row + r * 8 + lane / 4);
+        flash_write(a, &room, channels, w.sum[r / 2], r % 2, shared->total[r][LW_TID],
+                    w.top[r / 2][r % 2],
+                    shared->first + LW_TID / 32 * sets * 16 + r * 8 + LW_TID % 32 / 4);
 }
 
-/* flash_<queries>x<channels>: registers for as many blocks as are named last are enough for what their threads keep. */
-LW_KERNEL_SHARING(flash_64x64, lw_cuda_attention, 128, 3)
+/* flash_<queries>x<channels> */
+LW_KERNEL_SHARING(flash_64x16, lw_cuda_attention, 128, 6)
+{
+    LW_SHARED LW_ALIGNED16 flash_shared shared;
+    flash_block(&a, &shared, 16, 1, 4, 64);
+}
+LW_KERNEL_SHARING(flash_64x32, lw_cuda_attention, 128, 5)
+{
+    LW_SHARED LW_ALIGNED16 flash_shared shared;
+    flash_block(&a, &shared, 32, 1, 4, 64);
+}
+LW_KERNEL_SHARING(flash_64x64, lw_cuda_attention, 128, 4)
 {
     LW_SHARED LW_ALIGNED16 flash_shared shared;
     flash_block(&a, &shared, 64, 1, 4, 64);
@@ -404,7 +431,7 @@ LW_KERNEL_SHARING(flash_128x64, lw_cuda_attention, 128, 3)
     LW_SHARED LW_ALIGNED16 flash_shared shared;
     flash_block(&a, &shared, 64, 2, 4, 32);
 }
-LW_KERNEL_SHARING(flash_64x128, lw_cuda_attention, 128, 2)
+LW_KERNEL_SHARING(flash_64x128, lw_cuda_attention, 128, 3)
 {
     LW_SHARED LW_ALIGNED16 flash_shared shared;
     flash_block(&a, &shared, 128, 1, 4, 32);

@@ -48,6 +48,14 @@ LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
                  "l"(from), "r"(there ? 16 : 0)
                  : "memory");
 }
+/* The same of 8 bytes. */
+LW_ON_DEVICE void lw_copy_async_8(void *to, const void *from, bool there)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(there ? 8 : 0)
+                 : "memory");
+}
 #define LW_COPY_WAIT() asm volatile("cp.async.wait_all;" ::: "memory")
 /* sum += left right, 16 x 16 by 16 x 8 over a warp (PTX ISA, mma.m16n8k16): lane 4 g + t has rows g and g + 8 of left and
  * sum, column g of right, and of those the numbers 2 t, 2 t + 1 and 8 behind. */
@@ -65,12 +73,12 @@ LW_MMA(f16)
 #undef LW_MMA
 /* Four matrices of 8 x 8 halves from shared memory; lane 8 i + r says where row r of matrix i is. Lane 4 g + t gets of each the
  * numbers 2 t and 2 t + 1 of row g; transposed, those of column g in rows 2 t and 2 t + 1. */
-#define LW_LDMATRIX(name, how)                                                          \
-    LW_ON_DEVICE void lw_ldmatrix_x4##name(uint32_t out[4], const void *row)            \
-    {                                                                                   \
+#define LW_LDMATRIX(name, how)                                                                 \
+    LW_ON_DEVICE void lw_ldmatrix_x4##name(uint32_t out[4], const void *row)                   \
+    {                                                                                          \
         asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];" \
-                     : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])           \
-                     : "r"((unsigned)__cvta_generic_to_shared(row)));                   \
+                     : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])                  \
+                     : "r"((unsigned)__cvta_generic_to_shared(row)));                          \
     }
 LW_LDMATRIX(, "")
 LW_LDMATRIX(_trans, ".trans")
@@ -121,7 +129,8 @@ LW_ON_DEVICE float lw_f16_to_float(uint16_t bits)
 extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
-void lw_emu_copy(void *to, const void *from, bool there); /* lands no earlier than it must */
+/* lands no earlier than it must */
+void lw_emu_copy(void *to, const void *from, int bytes, bool there);
 void lw_emu_copy_wait(void);
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits));
@@ -148,7 +157,11 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_COPY_WAIT() lw_emu_copy_wait()
 LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 {
-    lw_emu_copy(to, from, there);
+    lw_emu_copy(to, from, 16, there);
+}
+LW_ON_DEVICE void lw_copy_async_8(void *to, const void *from, bool there)
+{
+    lw_emu_copy(to, from, 8, there);
 }
 LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32_t right[2])
 {
