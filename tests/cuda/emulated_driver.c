@@ -208,6 +208,7 @@ enum { UNDERWAY = 64 };
 static struct {
     void *to;
     const void *from;
+    int bytes;
     bool there;
     int group;
 } copies[THREADS][UNDERWAY];
@@ -223,14 +224,16 @@ static void wrong(const char *what)
 }
 
 /* Until it is waited for, what is to be overwritten is no number. */
-void lw_emu_copy(void *to, const void *from, bool there)
+void lw_emu_copy(void *to, const void *from, int bytes, bool there)
 {
     int *n = &n_copies[lw_emu_tid];
-    if (*n == UNDERWAY || (uintptr_t)to % 16 || (there && (uintptr_t)from % 16))
+    uintptr_t size = (uintptr_t)bytes;
+    if (*n == UNDERWAY || (uintptr_t)to % size || (there && (uintptr_t)from % size))
         wrong("a copy that is not aligned, or too many");
-    if (there && !inside((lw_cu_ptr)(uintptr_t)from, 16))
+    if (there && !inside((lw_cu_ptr)(uintptr_t)from, size))
         wrong("a copy from behind a block of memory");
-    memset(to, 0xff, 16);
+    memset(to, 0xff, size);
+    copies[lw_emu_tid][*n].bytes = bytes;
     copies[lw_emu_tid][*n].to = to;
     copies[lw_emu_tid][*n].from = from;
     copies[lw_emu_tid][*n].group = n_groups[lw_emu_tid];
@@ -251,13 +254,14 @@ void lw_emu_copy_wait(int but)
             copies[lw_emu_tid][left++] = copies[lw_emu_tid][i];
             continue;
         }
-        for (int k = 0; k < 16; k++)
+        int bytes = copies[lw_emu_tid][i].bytes;
+        for (int k = 0; k < bytes; k++)
             if (to[k] != (char)0xff)
                 wrong("written where a copy was underway to");
         if (copies[lw_emu_tid][i].there)
-            memcpy(to, copies[lw_emu_tid][i].from, 16);
+            memcpy(to, copies[lw_emu_tid][i].from, (size_t)bytes);
         else
-            memset(to, 0, 16);
+            memset(to, 0, (size_t)bytes);
         not_for_cores[lw_emu_tid] = true;
     }
     n_copies[lw_emu_tid] = left;
@@ -329,14 +333,31 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
     lw_emu_sync_warp();
 }
 
-float lw_emu_shuffle_xor(float x, int bits)
+void lw_emu_ldmatrix(uint32_t out[4], const void *row, bool transposed)
 {
-    static float told[THREADS];
-    told[lw_emu_tid] = x;
+    static const uint16_t *rows[THREADS];
+    int first = lw_emu_tid / WARP * WARP, g = lw_emu_tid % WARP / 4, t = lw_emu_tid % 4 * 2;
+    if ((uintptr_t)row % 16)
+        wrong("a row of a matrix that is not aligned");
+    rows[lw_emu_tid] = row;
     lw_emu_sync_warp();
-    x = told[lw_emu_tid ^ bits];
+    for (int i = 0; i < 4; i++) {
+        const uint16_t *const *r = rows + first + i * 8;
+        uint32_t low = transposed ? r[t][g] : r[g][t];
+        uint32_t high = transposed ? r[t + 1][g] : r[g][t + 1];
+        out[i] = low | high << 16;
+    }
     lw_emu_sync_warp();
-    return x;
+}
+
+uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane)
+{
+    static uint32_t of[THREADS];
+    of[lw_emu_tid] = bits;
+    lw_emu_sync_warp();
+    bits = of[lw_emu_tid ^ lane];
+    lw_emu_sync_warp();
+    return bits;
 }
 
 /* ---- products of four warps, which go on by themselves ------------------------------------------ */

@@ -465,6 +465,56 @@ static lw_val b_attention_windows(op_ctx *c)
     lw_val x = op_f32(c, false, -1, 1, DIMS(2, 35, 3 * 24));
     return lw_attention_places(G, &x, 1, &(lw_attr_attention){.heads = 2, .window = 3, .width = 7});
 }
+/* Of bf16: sizes at the edges of tensor cores' tiles. P is rounded: 2^-9 of the average of |v| is off. */
+static lw_val attention_bf16(op_ctx *c, int32_t samples, int32_t tokens, int32_t heads, int32_t hd)
+{
+    lw_val qkv = bf16(c, op_f32(c, false, -2, 2, DIMS(samples, tokens, 3 * heads * hd)));
+    return lw_graph_op(G, LW_OP_ATTENTION, &qkv, 1,
+                       &(lw_attr_attention){.heads = heads, .num = LW_NUM_BF16},
+                       sizeof(lw_attr_attention));
+}
+#define ATTENTION_BF16(samples, tokens, heads, hd)                                    \
+    static lw_val b_attention_##samples##_##tokens##_##heads##_##hd##_bf16(op_ctx *c) \
+    {                                                                                 \
+        return attention_bf16(c, samples, tokens, heads, hd);                         \
+    }
+ATTENTION_BF16(2, 1, 2, 8)
+ATTENTION_BF16(1, 15, 3, 16)
+ATTENTION_BF16(2, 16, 1, 24)
+ATTENTION_BF16(1, 17, 2, 40)
+ATTENTION_BF16(1, 63, 1, 64)
+ATTENTION_BF16(1, 64, 2, 72)
+ATTENTION_BF16(1, 65, 1, 128)
+ATTENTION_BF16(1, 257, 1, 64)
+ATTENTION_BF16(1, 129, 1, 20)
+ATTENTION_BF16(1, 18, 1, 42)
+ATTENTION_BF16(1, 18, 1, 136)
+ATTENTION_BF16(1, 290, 2, 12)
+ATTENTION_BF16(1, 66, 132, 40)
+ATTENTION_BF16(1, 100, 132, 40)
+/* Fewer queries than keys and more, keys beside values or by themselves, results of bf16. */
+static lw_val b_attention_pool_bf16(op_ctx *c)
+{
+    lw_val x[] = {bf16(c, op_f32(c, false, -1, 1, DIMS(2, 3, 128))),
+                  bf16(c, op_f32(c, false, -1, 1, DIMS(2, 97, 2 * 128)))};
+    lw_attr_attention a = {.heads = 2, .num = LW_NUM_BF16, .store = LW_BF16};
+    return lw_cast(G, lw_graph_op(G, LW_OP_ATTENTION, x, 2, &a, sizeof a), LW_F32, LW_NOVAL);
+}
+static lw_val b_attention_qkv_bf16(op_ctx *c)
+{
+    lw_val x[] = {bf16(c, op_f32(c, false, -1, 1, DIMS(1, 70, 208))),
+                  bf16(c, op_f32(c, false, -1, 1, DIMS(1, 31, 208))),
+                  bf16(c, op_f32(c, false, -1, 1, DIMS(1, 31, 208)))};
+    lw_attr_attention a = {.heads = 2, .num = LW_NUM_BF16, .store = LW_BF16};
+    return lw_cast(G, lw_graph_op(G, LW_OP_ATTENTION, x, 3, &a, sizeof a), LW_F32, LW_NOVAL);
+}
+/* Squares of 9 places in pictures of 10 x 21: of 81, 27, 9 and 3. */
+static lw_val b_attention_windows_bf16(op_ctx *c)
+{
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 210, 3 * 80)));
+    lw_attr_attention a = {.heads = 2, .num = LW_NUM_BF16, .window = 9, .width = 21};
+    return lw_graph_op(G, LW_OP_ATTENTION, &x, 1, &a, sizeof a);
+}
 static lw_val b_softmax(op_ctx *c)
 {
     return lw_softmax(G, X(-3, 3, 7, 13));
@@ -861,6 +911,23 @@ static const op_case cases[] = {
     CASE("attention_qkv", b_attention_qkv, 2e-5, 5e-3),
     CASE("attention_shared", b_attention_shared, 2e-5, 5e-3),
     CASE("attention_windows", b_attention_windows, 2e-5, 0),
+    CASE("attention_2_1_2_8_bf16", b_attention_2_1_2_8_bf16, 8e-3, 0),
+    CASE("attention_1_15_3_16_bf16", b_attention_1_15_3_16_bf16, 8e-3, 0),
+    CASE("attention_2_16_1_24_bf16", b_attention_2_16_1_24_bf16, 8e-3, 0),
+    CASE("attention_1_17_2_40_bf16", b_attention_1_17_2_40_bf16, 8e-3, 0),
+    CASE("attention_1_63_1_64_bf16", b_attention_1_63_1_64_bf16, 8e-3, 0),
+    CASE("attention_1_64_2_72_bf16", b_attention_1_64_2_72_bf16, 8e-3, 0),
+    CASE("attention_1_65_1_128_bf16", b_attention_1_65_1_128_bf16, 8e-3, 0),
+    CASE("attention_1_257_1_64_bf16", b_attention_1_257_1_64_bf16, 8e-3, 0),
+    CASE("attention_1_129_1_20_bf16", b_attention_1_129_1_20_bf16, 8e-3, 0),
+    CASE("attention_1_18_1_42_bf16", b_attention_1_18_1_42_bf16, 8e-3, 0),
+    CASE("attention_1_66_132_40_bf16", b_attention_1_66_132_40_bf16, 8e-3, 0),
+    CASE("attention_1_100_132_40_bf16", b_attention_1_100_132_40_bf16, 8e-3, 0),
+    CASE("attention_1_18_1_136_bf16", b_attention_1_18_1_136_bf16, 8e-3, 0),
+    CASE("attention_1_290_2_12_bf16", b_attention_1_290_2_12_bf16, 8e-3, 0),
+    CASE("attention_pool_bf16", b_attention_pool_bf16, 8e-3, 0),
+    CASE("attention_qkv_bf16", b_attention_qkv_bf16, 8e-3, 0),
+    CASE("attention_windows_bf16", b_attention_windows_bf16, 4e-3, 0),
     CASE("softmax", b_softmax, 1e-5, 5e-3),
     CASE("softmax_far", b_softmax_far, 1e-5, 0),
     KINKS("pairs_l1", b_pairs_l1, 1e-5, 2e-2),

@@ -12,7 +12,7 @@ if(LW_CUDA AND NOT (LW_SANITIZE AND LW_CUDA STREQUAL AUTO)) # sanitizers look at
 endif()
 set(cuda_dir ${CMAKE_SOURCE_DIR}/src/backend/cuda)
 set(blob_dir ${CMAKE_BINARY_DIR}/generated)
-foreach(family product ffma mma wgmma norm ew move rows pixels random drift drift_sums drift_mma)
+foreach(family product ffma mma wgmma norm attention ew move rows pixels random drift drift_sums drift_mma)
   set(image ".zero 64")
   set(blob ${blob_dir}/cuda_${family})
   if(LW_NVCC)

@@ -13,7 +13,7 @@
     F(product)      \
     F(ffma)         \
     F(mma)          \
-    F(wgmma) F(norm) F(ew) F(move) F(rows) F(pixels) F(random) F(drift) F(drift_sums) F(drift_mma)
+    F(wgmma) F(norm) F(attention) F(ew) F(move) F(rows) F(pixels) F(random) F(drift) F(drift_sums) F(drift_mma)
 #define F(family) extern const unsigned char lw_cuda_blob_##family[];
 FAMILIES(F)
 #undef F

@@ -69,8 +69,46 @@ typedef struct attention_step {
     int32_t most;            /* queries of the largest */
     int n;                   /* operands: the last holds all that follows its own, side by side */
     int32_t channels, bytes; /* of a number */
-    lw_cuda_kernel kernel;
+    bool flash;              /* but for addresses, tensor cores can have it */
 } attention_step;
+
+/* Kernels on tensor cores take queries in blocks: each one's, and what a query costs in it. */
+static const struct {
+    lw_cuda_kernel kernel;
+    int32_t channels, queries, cost;
+} flash[] = {{LW_CUDA_flash_64x16, 16, 64, 1},   {LW_CUDA_flash_64x32, 32, 64, 1},
+             {LW_CUDA_flash_64x64, 64, 64, 5},   {LW_CUDA_flash_96x64, 64, 96, 4},
+             {LW_CUDA_flash_128x64, 64, 128, 4}, {LW_CUDA_flash_64x128, 128, 64, 1}};
+enum {
+    FLASH_FEW = 264
+}; /* blocks of 64 queries: two for each multiprocessor of the largest GPUs */
+
+/* The one that does the least for nothing; where there is little to do, that with the smallest blocks. */
+static int flash_of(const attention_step *s)
+{
+    int best = -1;
+    int64_t least = INT64_MAX;
+    bool few = s->rooms * s->a.heads * LW_CEIL_DIV(s->most, 64) < FLASH_FEW;
+    for (int i = 0; i < (int)LW_COUNT(flash); i++) {
+        int64_t cost = (int64_t)LW_ROUND_UP(s->most, flash[i].queries) * flash[i].cost;
+        if (s->a.hd > flash[i].channels || (best >= 0 && (few || cost >= least)) ||
+            (best >= 0 && flash[best].channels < flash[i].channels))
+            continue;
+        best = i;
+        least = cost;
+    }
+    return best;
+}
+
+/* What a thread brings at once: four channels of narrow heads, else eight. */
+static int32_t flash_piece(int32_t hd)
+{
+    return hd <= 32 ? 4 : 8;
+}
+static bool flash_aligned(int32_t hd, const void *p)
+{
+    return (uintptr_t)p % (uintptr_t)(2 * flash_piece(hd)) == 0;
+}
 
 static void attention_task(const lw_task *t)
 {
@@ -86,8 +124,16 @@ static void attention_task(const lw_task *t)
     a.v = part[2];
     a.o = t->out[0];
     a.lse = t->out[1];
-    lw_cuda_launch(s->step.d, s->kernel, s->rooms * a.heads, LW_CEIL_DIV(s->most, LW_CUDA_QUERIES),
-                   &a);
+    int64_t heads = s->rooms * a.heads;
+    if (s->flash && flash_aligned(a.hd, a.q) && flash_aligned(a.hd, a.k) &&
+        flash_aligned(a.hd, a.v) && flash_aligned(a.hd, a.o)) {
+        int i = flash_of(s);
+        a.tiles = LW_CEIL_DIV(s->most, flash[i].queries);
+        lw_cuda_launch(s->step.d, flash[i].kernel, heads * a.tiles, 1, &a);
+        return;
+    }
+    lw_cuda_launch(s->step.d, s->bytes == 2 ? LW_CUDA_attention_bf16 : LW_CUDA_attention, heads,
+                   LW_CEIL_DIV(s->most, LW_CUDA_QUERIES), &a);
 }
 
 int lw_cuda_lower_attention(cuda_lower *c)
@@ -112,7 +158,6 @@ int lw_cuda_lower_attention(cuda_lower *c)
     s->n = c->n->n_in;
     s->channels = o.dim[2];
     s->bytes = narrow ? 2 : 4;
-    s->kernel = narrow ? LW_CUDA_attention_bf16 : LW_CUDA_attention;
     a->store = o.dtype == LW_BF16;
     for (int i = 0; i < 3; i++) {
         lw_type part = cuda_in(c, LW_MIN(i, s->n - 1));
@@ -124,6 +169,10 @@ int lw_cuda_lower_attention(cuda_lower *c)
     a->heads = at->heads;
     a->hd = o.dim[2] / at->heads;
     a->scale = (float)(1.0 / sqrt((double)a->hd));
+    a->scale_2 = (float)(1.4426950408889634 / sqrt((double)a->hd));
+    int32_t piece = flash_piece(a->hd);
+    s->flash = narrow && a->hd <= 128 && a->hd % piece == 0 && a->q_pitch % piece == 0 &&
+               a->k_pitch % piece == 0 && a->v_pitch % piece == 0;
     if (at->window) {
         a->window = at->window;
         a->width = at->width;

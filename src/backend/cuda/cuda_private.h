@@ -15,7 +15,7 @@ typedef enum lw_cuda_kernel {
     LW_CUDA_KERNELS
 } lw_cuda_kernel;
 
-enum { LW_CUDA_FAMILIES = 13 };
+enum { LW_CUDA_FAMILIES = 14 };
 enum { LW_CUDA_TILES = 1 << 16 }; /* that a product may have whose blocks share tiles */
 
 typedef struct cuda {

@@ -84,10 +84,11 @@ typedef struct lw_cuda_attention {
     int64_t q_sample, k_sample, v_sample;
     int32_t q_pitch, k_pitch, v_pitch;
     int32_t tq, tk, heads, hd;
-    float scale;
+    float scale, scale_2; /* of scores; the same to base 2 */
     /* > 0: tokens are places of pictures `width` x `height`, attended in squares of this side */
     int32_t window, width, height;
     int32_t store;
+    int32_t tiles; /* flash: blocks of queries of a head of a sample or window */
 } lw_cuda_attention;
 
 typedef struct lw_cuda_softmax {

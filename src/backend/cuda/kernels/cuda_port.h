@@ -63,6 +63,14 @@ LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
                  "l"(from), "r"(there ? 16 : 0)
                  : "memory");
 }
+/* The same of 8 bytes. */
+LW_ON_DEVICE void lw_copy_async_8(void *to, const void *from, bool there)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(there ? 8 : 0)
+                 : "memory");
+}
 #define LW_COPY_WAIT() asm volatile("cp.async.wait_all;" ::: "memory")
 /* What this thread copied since the last of these is a group; all groups but the newest n, at most
  * three, have come. */
@@ -108,10 +116,46 @@ LW_ON_DEVICE float lw_load_far(const float *p)
 LW_MMA(bf16)
 LW_MMA(f16)
 #undef LW_MMA
-/* The number of the lane whose number differs from this one's in these bits; all lanes of a warp ask at once. */
-LW_ON_DEVICE float lw_shuffle_xor(float x, int bits)
+/* Four matrices of 8 x 8 halves from shared memory; lane 8 i + r says where row r of matrix i is. Lane 4 g + t gets of each the
+ * numbers 2 t and 2 t + 1 of row g; transposed, those of column g in rows 2 t and 2 t + 1. */
+#define LW_LDMATRIX(name, how)                                                                 \
+    LW_ON_DEVICE void lw_ldmatrix_x4##name(uint32_t out[4], const void *row)                   \
+    {                                                                                          \
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];" \
+                     : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])                  \
+                     : "r"((unsigned)__cvta_generic_to_shared(row)));                          \
+    }
+LW_LDMATRIX(, "")
+LW_LDMATRIX(_trans, ".trans")
+#undef LW_LDMATRIX
+/* What the lane with another bit has. */
+LW_ON_DEVICE uint32_t lw_shuffle_xor_bits(uint32_t bits, int lane)
 {
-    return __shfl_xor_sync(0xffffffffu, x, bits);
+    return __shfl_xor_sync(0xffffffffu, bits, lane);
+}
+/* x, of which the compiler then knows that all lanes of a warp have it. */
+LW_ON_DEVICE int lw_same_in_warp(int x)
+{
+    return __shfl_sync(0xffffffffu, x, 0);
+}
+/* Two numbers to bf16, the first as the lower half. */
+LW_ON_DEVICE uint32_t lw_bf16_two(float low, float high)
+{
+    uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+/* 2^x, to two units in the last place; nothing below 2^-126 */
+LW_ON_DEVICE float lw_exp2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+/* 8 bytes, aligned to as many */
+LW_ON_DEVICE void lw_put_two(void *to, uint32_t first, uint32_t second)
+{
+    *(uint2 *)to = make_uint2(first, second);
 }
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
@@ -130,14 +174,16 @@ LW_ON_DEVICE float lw_f16_to_float(uint16_t bits)
 extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
-void lw_emu_copy(void *to, const void *from, bool there); /* lands no earlier than it must */
+/* lands no earlier than it must */
+void lw_emu_copy(void *to, const void *from, int bytes, bool there);
 void lw_emu_copy_commit(void);
 void lw_emu_copy_wait(int but); /* for all but the newest groups; -1: for those without a group, too */
 void lw_emu_fence_for_cores(void);
 extern unsigned char lw_emu_shared[];
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits));
-float lw_emu_shuffle_xor(float x, int bits);
+void lw_emu_ldmatrix(uint32_t out[4], const void *row, bool transposed);
+uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane);
 uint16_t lw_emu_f16_bits(float x);
 float lw_emu_f16_to_float(uint16_t bits);
 float lw_emu_bf16_to_float(uint16_t bits);
@@ -173,7 +219,11 @@ LW_ON_DEVICE float lw_load_far(const float *p)
 }
 LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 {
-    lw_emu_copy(to, from, there);
+    lw_emu_copy(to, from, 16, there);
+}
+LW_ON_DEVICE void lw_copy_async_8(void *to, const void *from, bool there)
+{
+    lw_emu_copy(to, from, 8, there);
 }
 LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32_t right[2])
 {
@@ -183,9 +233,30 @@ LW_ON_DEVICE void lw_mma_f16(float sum[4], const uint32_t left[4], const uint32_
 {
     lw_emu_mma(sum, left, right, lw_emu_f16_to_float);
 }
-LW_ON_DEVICE float lw_shuffle_xor(float x, int bits)
+LW_ON_DEVICE void lw_ldmatrix_x4(uint32_t out[4], const void *row)
 {
-    return lw_emu_shuffle_xor(x, bits);
+    lw_emu_ldmatrix(out, row, false);
+}
+LW_ON_DEVICE void lw_ldmatrix_x4_trans(uint32_t out[4], const void *row)
+{
+    lw_emu_ldmatrix(out, row, true);
+}
+LW_ON_DEVICE uint32_t lw_shuffle_xor_bits(uint32_t bits, int lane)
+{
+    return lw_emu_shuffle_xor(bits, lane);
+}
+LW_ON_DEVICE int lw_same_in_warp(int x)
+{
+    return x;
+}
+LW_ON_DEVICE float lw_exp2(float x)
+{
+    return exp2f(x);
+}
+LW_ON_DEVICE void lw_put_two(void *to, uint32_t first, uint32_t second)
+{
+    ((uint32_t *)to)[0] = first;
+    ((uint32_t *)to)[1] = second;
 }
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
@@ -259,6 +330,18 @@ LW_ON_DEVICE lw_four_halves lw_four_to_bf16(lw_four v)
     for (int i = 0; i < 4; i++)
         h.of[i] = lw_bf16_bits(v.of[i]);
     return h;
+}
+
+#ifndef __CUDACC__
+LW_ON_DEVICE uint32_t lw_bf16_two(float low, float high)
+{
+    return lw_bf16_bits(low) | (uint32_t)lw_bf16_bits(high) << 16;
+}
+#endif
+
+LW_ON_DEVICE float lw_shuffle_xor(float v, int lane)
+{
+    return lw_bits_to_float(lw_shuffle_xor_bits(lw_float_to_bits(v), lane));
 }
 
 /* Every element once, whatever the number of blocks. */
