@@ -311,6 +311,17 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
     lw_emu_sync_warp();
 }
 
+float lw_emu_shuffle_xor(float v, int mask)
+{
+    static float all[THREADS];
+    int me = lw_emu_tid;
+    all[me] = v;
+    lw_emu_sync_warp();
+    v = all[me / WARP * WARP + ((me % WARP) ^ mask)];
+    lw_emu_sync_warp();
+    return v;
+}
+
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 #define K(family, name, args, threads)     \

@@ -340,6 +340,37 @@ static lw_val b_norm_bf16(op_ctx *c)
     return lw_cast(G, y, LW_F32, LW_NOVAL);
 }
 
+/* As one element wide, two, in sectors of several groups, in more rows than a GPU's threads keep, and wider than a block. */
+static lw_val norm_of(op_ctx *c, int32_t groups, lw_val x)
+{
+    int32_t n = lw_type_last(lw_val_type(G, x));
+    lw_val gamma = op_f32(c, false, .5f, 1.5f, DIMS(n)), beta = op_f32(c, false, -1, 1, DIMS(n));
+    return lw_group_norm_op(G, x, gamma, beta, LW_NOVAL, LW_NOVAL, groups, 1e-5f, LW_ACT_SILU);
+}
+static lw_val b_norm_odd(op_ctx *c)
+{
+    return norm_of(c, 4, op_f32(c, false, 6, 9, DIMS(1, 66, 70, 12)));
+}
+static lw_val b_norm_even(op_ctx *c)
+{
+    return norm_of(c, 3, op_f32(c, false, 6, 9, DIMS(2, 40, 37, 18)));
+}
+static lw_val b_norm_far(op_ctx *c)
+{
+    return norm_of(c, 2, op_f32(c, false, 6, 9, DIMS(1, 46, 47, 8)));
+}
+static lw_val b_norm_sectors(op_ctx *c)
+{
+    return norm_of(c, 24, op_f32(c, false, -2, 3, DIMS(88, 3, 11, 96)));
+}
+static lw_val b_norm_wide(op_ctx *c)
+{
+    return norm_of(c, 1, op_f32(c, false, -2, 3, DIMS(2, 1, 3, 1030)));
+}
+static lw_val b_norm_rows(op_ctx *c)
+{
+    return norm_of(c, 2, op_f32(c, false, 6, 9, DIMS(5, 1, 1, 2 * 1100)));
+}
 static lw_val b_norm(op_ctx *c)
 {
     return lw_group_norm_op(G, X(-2, 3, 2, 5, 3, 24), X(.5f, 1.5f, 24), X(-1, 1, 24), LW_NOVAL,
@@ -753,6 +784,12 @@ static const op_case cases[] = {
     CASE("upconv", b_upconv, 2e-5, 3e-3),
     CASE("upconv_weight", b_upconv_weight, 1e-5, 3e-3),
     CASE("norm", b_norm, 2e-5, 5e-3),
+    CASE("norm_odd", b_norm_odd, 2e-5, 0),
+    CASE("norm_even", b_norm_even, 2e-5, 0),
+    CASE("norm_far", b_norm_far, 2e-5, 0),
+    CASE("norm_sectors", b_norm_sectors, 2e-5, 0),
+    CASE("norm_wide", b_norm_wide, 2e-5, 0),
+    CASE("norm_rows", b_norm_rows, 2e-5, 0),
     CASE("norm_ada", b_norm_ada, 2e-5, 5e-3),
     CASE("norm_plain", b_norm_relu, 2e-5, 5e-3),
     CASE("attention", b_attention, 2e-5, 5e-3),

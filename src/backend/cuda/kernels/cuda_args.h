@@ -65,7 +65,11 @@ typedef struct lw_cuda_norm {
     int32_t rms; /* nothing is taken off x */
     float eps;
     int32_t store; /* y is bf16 */
+    int32_t span;  /* groups of a block */
+    int64_t rows;  /* layer_norm: of all samples */
 } lw_cuda_norm;
+enum { LW_CUDA_SPAN = 32 };      /* most groups of a block */
+enum { LW_CUDA_NORM_KEPT = 32 }; /* numbers of a thread */
 
 enum { LW_CUDA_HEAD = 512, LW_CUDA_QUERIES = 16, LW_CUDA_KEYS = 16 };
 typedef struct lw_cuda_attention {

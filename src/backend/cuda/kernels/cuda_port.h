@@ -40,6 +40,7 @@ LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
     return __float_as_uint(f);
 }
 #define LW_ALIGNED16 __align__(16)
+#define LW_ALIGNED8 __align__(8)
 /* 16 bytes to shared memory, zeros where there is nothing to copy, by themselves; LW_COPY_WAIT: this thread's have come */
 LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 {
@@ -63,6 +64,22 @@ LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 LW_MMA(bf16)
 LW_MMA(f16)
 #undef LW_MMA
+/* What the lane has whose number differs by `mask`: all of a warp ask together. */
+LW_ON_DEVICE float lw_shuffle_xor(float v, int mask)
+{
+    return __shfl_xor_sync(0xffffffffu, v, mask);
+}
+LW_ON_DEVICE uint32_t lw_two_bf16(float low, float high)
+{
+    uint32_t two;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
+}
+/* To two units in the last place; 0 over what is larger than 2^126. */
+LW_ON_DEVICE float lw_over(float a, float b)
+{
+    return __fdividef(a, b);
+}
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
     uint16_t bits;
@@ -84,6 +101,7 @@ void lw_emu_copy(void *to, const void *from, bool there); /* lands no earlier th
 void lw_emu_copy_wait(void);
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits));
+float lw_emu_shuffle_xor(float v, int mask);
 uint16_t lw_emu_f16_bits(float x);
 float lw_emu_f16_to_float(uint16_t bits);
 float lw_emu_bf16_to_float(uint16_t bits);
@@ -102,6 +120,7 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_BLOCKS lw_emu_blocks
 #define LW_SYNC() lw_emu_sync()
 #define LW_ALIGNED16 __attribute__((aligned(16)))
+#define LW_ALIGNED8 __attribute__((aligned(8)))
 #define LW_COPY_WAIT() lw_emu_copy_wait()
 LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 {
@@ -114,6 +133,14 @@ LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32
 LW_ON_DEVICE void lw_mma_f16(float sum[4], const uint32_t left[4], const uint32_t right[2])
 {
     lw_emu_mma(sum, left, right, lw_emu_f16_to_float);
+}
+LW_ON_DEVICE float lw_shuffle_xor(float v, int mask)
+{
+    return lw_emu_shuffle_xor(v, mask);
+}
+LW_ON_DEVICE float lw_over(float a, float b)
+{
+    return a / b;
 }
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
@@ -157,6 +184,70 @@ LW_ON_DEVICE uint16_t lw_bf16_bits(float x)
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
+#ifndef __CUDACC__
+LW_ON_DEVICE uint32_t lw_two_bf16(float low, float high)
+{
+    return lw_bf16_bits(low) | (uint32_t)lw_bf16_bits(high) << 16;
+}
+#endif
+
+/* Neighbours that come and go at once, from a place that their bytes divide. */
+typedef struct LW_ALIGNED16 lw_four {
+    float v[4];
+} lw_four;
+typedef struct LW_ALIGNED8 lw_two {
+    float v[2];
+} lw_two;
+typedef struct LW_ALIGNED8 lw_words {
+    uint32_t v[2];
+} lw_words;
+
+/* wide: 1, 2 or 4 */
+LW_ON_DEVICE void lw_read(float *v, const float *from, const int wide)
+{
+    if (wide == 4) {
+        const lw_four f = *(const lw_four *)from;
+        LW_UNROLL
+        for (int i = 0; i < 4; i++)
+            v[i] = f.v[i];
+    } else if (wide == 2) {
+        const lw_two f = *(const lw_two *)from;
+        v[0] = f.v[0];
+        v[1] = f.v[1];
+    } else {
+        v[0] = *from;
+    }
+}
+
+LW_ON_DEVICE void lw_write(float *to, const float *v, const int wide)
+{
+    if (wide == 4)
+        *(lw_four *)to = (lw_four){{v[0], v[1], v[2], v[3]}};
+    else if (wide == 2)
+        *(lw_two *)to = (lw_two){{v[0], v[1]}};
+    else
+        *to = v[0];
+}
+
+LW_ON_DEVICE void lw_write_bf16(uint16_t *to, const float *v, const int wide)
+{
+    if (wide == 4)
+        *(lw_words *)to = (lw_words){{lw_two_bf16(v[0], v[1]), lw_two_bf16(v[2], v[3])}};
+    else if (wide == 2)
+        *(uint32_t *)to = lw_two_bf16(v[0], v[1]);
+    else
+        *to = lw_bf16_bits(v[0]);
+}
+
+/* The sum over a warp, in every lane. */
+LW_ON_DEVICE float lw_warp_sum(float v)
+{
+    LW_UNROLL
+    for (int mask = 16; mask > 0; mask /= 2)
+        v += lw_shuffle_xor(v, mask);
+    return v;
+}
+
 /* Every element once, whatever the number of blocks. */
 #define LW_EACH(i, n) \
     for (int64_t i = LW_BX * LW_THREADS + LW_TID; i < (n); i += LW_BLOCKS * LW_THREADS)
@@ -191,21 +282,26 @@ LW_ON_DEVICE double lw_block_max(double *room, double v)
     return v;
 }
 
-/* base/kinds.h has the formulas and the order. */
+/* x / (1 + e^-by): where the exponential is no number any more, 0. */
+LW_ON_DEVICE float lw_gate(float x, float by)
+{
+    return lw_over(x, 1.0f + expf(-by));
+}
+
+/* base/kinds.h has the formulas and the order. (1 + tanh(v)) / 2 is 1 / (1 + e^-2v). */
 LW_ON_DEVICE float lw_activate(float x, int act)
 {
-    double v = (double)x;
     switch (act) {
     case 1:
         return x < 0.0f ? 0.0f : x;
     case 2:
-        return (float)(v / (1.0 + exp(-v)));
+        return lw_gate(x, x);
     case 3:
-        return (float)(0.5 * v * (1.0 + erf(v * 0.70710678118654752440)));
+        return 0.5f * x * (1.0f + erff(x * 0.70710678f));
     case 4:
-        return (float)(0.5 * v * (1.0 + tanh(0.7978845608028654 * (v + 0.044715 * v * v * v))));
+        return lw_gate(x, x * fmaf(0.07135481f * x, x, 1.5957691f));
     case 5:
-        return (float)(v / (1.0 + exp(-1.702 * v)));
+        return lw_gate(x, 1.702f * x);
     case 6:
         return x < 0.0f ? 0.0f : x > 6.0f ? 6.0f : x;
     default:
