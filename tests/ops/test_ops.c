@@ -35,6 +35,24 @@ static lw_val b_linear_fused(op_ctx *c)
     lw_val y = lw_linear_op(G, X(-1, 1, 5, 16), X(-1, 1, 16, 16), X(-1, 1, 16));
     return lw_silu(G, lw_add(G, y, X(-1, 1, 5, 16)));
 }
+/* Of few rows, and of few tiles, whose last ones are cut off in every direction. */
+static lw_val b_linear_row(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -1, 1, DIMS(1, 516)), w = op_f32(c, false, -1, 1, DIMS(37, 516));
+    return lw_silu(G, lw_linear_op(G, x, w, op_f32(c, false, -1, 1, DIMS(37))));
+}
+static lw_val b_linear_rows(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -1, 1, DIMS(7, 132)), w = op_f32(c, false, -1, 1, DIMS(33, 132));
+    lw_val y = lw_linear_op(G, x, w, op_f32(c, false, -1, 1, DIMS(33)));
+    return lw_ew1(G, LW_EW_gelu, lw_add(G, y, op_f32(c, false, -1, 1, DIMS(7, 33))));
+}
+static lw_val b_linear_tiles(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -1, 1, DIMS(35, 300)), w = op_f32(c, false, -1, 1, DIMS(67, 300));
+    lw_val y = lw_linear_op(G, x, w, op_f32(c, false, -1, 1, DIMS(67)));
+    return lw_silu(G, lw_add(G, y, op_f32(c, false, -1, 1, DIMS(35, 67))));
+}
 static lw_val b_conv3(op_ctx *c)
 {
     return lw_conv2d_op(G, X(-1, 1, 2, 9, 7, 5), X(-1, 1, 35, 3, 3, 5), X(-1, 1, 35), 1, 1);
@@ -745,6 +763,9 @@ static const op_case cases[] = {
     CASE("linear", b_linear, 1e-5, 3e-3),
     CASE("matmul_nn", b_matmul_nn, 1e-5, 3e-3),
     CASE("matmul_tn", b_matmul_tn, 1e-5, 0),
+    CASE("linear_row", b_linear_row, 2e-5, 0),
+    CASE("linear_rows", b_linear_rows, 2e-5, 0),
+    CASE("linear_tiles", b_linear_tiles, 2e-5, 0),
     CASE("linear_fused", b_linear_fused, 1e-5, 3e-3),
     CASE("conv3", b_conv3, 2e-5, 3e-3),
     CASE("conv3_wide", b_conv3_wide, 2e-5, 3e-3),
