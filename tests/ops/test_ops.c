@@ -468,6 +468,34 @@ static lw_val b_ew_chain(op_ctx *c)
     z = lw_silu(G, lw_sub(G, z, lw_scale(G, y, 0.7f)));
     return lw_mul(G, z, X(.5f, 2, 3, 1, 1, 1));
 }
+/* Operands of every form, of rows that four neighbours lie in, and of three. */
+static lw_val ew_forms(op_ctx *c, int32_t n)
+{
+    lw_val x = op_f32(c, false, -2, 2, DIMS(3, 4, 5, n));
+    lw_val z = lw_mul(G, x, op_f32(c, false, .5f, 1.5f, DIMS(n)));
+    z = lw_add(G, z, op_f32(c, false, -1, 1, DIMS(3, n)));
+    z = lw_mul(G, z, op_f32(c, false, .5f, 2, DIMS(3, 1, 1, 1)));
+    z = lw_sub(G, z, op_f32(c, false, -1, 1, DIMS(3, 4, 5, 1)));
+    return lw_mul(G, z, op_f32(c, false, .5f, 2, DIMS(1)));
+}
+static lw_val b_ew_quads(op_ctx *c)
+{
+    return ew_forms(c, 8);
+}
+static lw_val b_ew_triples(op_ctx *c)
+{
+    return ew_forms(c, 3);
+}
+/* More results at once than a GPU's four elements have room for. */
+static lw_val b_ew_places(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -2, 2, DIMS(7, 9)), part[12], y = x;
+    for (int i = 0; i < 12; i++)
+        part[i] = y = lw_ew1(G, LW_EW_sin, lw_scale(G, y, 1.0f + .1f * (float)i));
+    for (int i = 0; i < 12; i++)
+        y = lw_mul(G, lw_add_f32(G, y, .5f), lw_add_f32(G, part[i], 1.5f));
+    return y;
+}
 static lw_val b_ew_unary(op_ctx *c)
 {
     lw_val x = X(.3f, 2, 4, 33);
@@ -825,6 +853,9 @@ static const op_case cases[] = {
     CASE("pairs_modulus", b_pairs_modulus, 1e-5, 5e-3),
     CASE("cross_entropy", b_ce, 1e-5, 5e-3),
     CASE("ew_chain", b_ew_chain, 1e-5, 5e-3),
+    CASE("ew_quads", b_ew_quads, 1e-5, 0),
+    CASE("ew_triples", b_ew_triples, 1e-5, 0),
+    CASE("ew_places", b_ew_places, 1e-4, 0),
     CASE("ew_unary", b_ew_unary, 1e-5, 5e-3),
     KINKS("ew_minmax", b_ew_minmax, 1e-5, 2e-2),
     KINKS("relu6", b_relu6, 1e-5, 2e-2),

@@ -104,6 +104,8 @@ typedef struct lw_cuda_cross_entropy {
 /* ---- elementwise and reductions --------------------------------------------------------------- */
 
 enum { LW_CUDA_EW_IN = 10, LW_CUDA_EW_STEPS = 48, LW_CUDA_EW_THREADS = 128 };
+/* Of a step a, b, c and `to` are places: operands first, then of results that anybody reads but the next step. */
+enum { LW_CUDA_EW_PLACES = 8, LW_CUDA_EW_LAST = 255 }; /* last: what the step before made; no place */
 typedef struct lw_cuda_ew_step {
     uint8_t op, a, b, c;
     float imm;
@@ -113,8 +115,9 @@ typedef struct lw_cuda_ew {
     const float *in[LW_CUDA_EW_IN];
     int64_t n, s, c;
     int32_t n_in, n_step;
-    int32_t store, hole;
+    int32_t store, plain; /* plain: every operand is of the result's shape, or one number */
     uint8_t mode[16];
+    uint8_t to[LW_CUDA_EW_STEPS];
     lw_cuda_ew_step step[LW_CUDA_EW_STEPS];
 } lw_cuda_ew;
 
