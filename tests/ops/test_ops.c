@@ -564,6 +564,16 @@ static lw_val b_pad(op_ctx *c)
     return lw_sqr(
         G, lw_pad(G, X(-1, 1, 2, 4, 5, 3), (const int[3]){1, 0, 2}, (const int[3]){2, -1, 0}));
 }
+/* Everything that is moved, in pieces of four. */
+static lw_val b_move_quads(op_ctx *c)
+{
+    lw_val x = lw_concat(G, op_f32(c, false, -1, 1, DIMS(2, 3, 4, 8)),
+                         op_f32(c, false, -1, 1, DIMS(2, 3, 4, 12)), -1);
+    x = lw_slice(G, x, 3, 4, 16);
+    x = lw_pad(G, lw_sqr(G, x), (const int[3]){1, 0, 4}, (const int[3]){2, -1, 0});
+    x = lw_subsample(G, lw_upsample(G, lw_sqr(G, x), 4), 2);
+    return lw_sqr(G, lw_patches(G, lw_sqr(G, x), 2));
+}
 static lw_val b_subsample(op_ctx *c)
 {
     return lw_sqr(G, lw_subsample(G, X(-1, 1, 2, 5, 6, 7), 2));
@@ -866,6 +876,7 @@ static const op_case cases[] = {
     CASE("all_sum", b_all_sum, 1e-5, 5e-3),
     CASE("concat", b_concat, 1e-5, 5e-3),
     CASE("pad", b_pad, 1e-5, 5e-3),
+    CASE("move_quads", b_move_quads, 1e-5, 0),
     CASE("subsample", b_subsample, 1e-5, 5e-3),
     CASE("patches", b_patches, 1e-5, 5e-3),
     CASE("patches_bf16", b_patches_bf16, 0, 0),

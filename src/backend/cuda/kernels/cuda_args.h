@@ -105,7 +105,10 @@ typedef struct lw_cuda_cross_entropy {
 
 enum { LW_CUDA_EW_IN = 10, LW_CUDA_EW_STEPS = 48, LW_CUDA_EW_THREADS = 128 };
 /* Of a step a, b, c and `to` are places: operands first, then of results that anybody reads but the next step. */
-enum { LW_CUDA_EW_PLACES = 8, LW_CUDA_EW_LAST = 255 }; /* last: what the step before made; no place */
+enum {
+    LW_CUDA_EW_PLACES = 8,
+    LW_CUDA_EW_LAST = 255
+}; /* last: what the step before made; no place */
 typedef struct lw_cuda_ew_step {
     uint8_t op, a, b, c;
     float imm;
@@ -131,13 +134,18 @@ typedef struct lw_cuda_reduce {
 
 /* ---- moving ------------------------------------------------------------------------------------ */
 
-/* rows of `width` words, `y_pitch` and `x_pitch` apart */
-typedef struct lw_cuda_copy {
+/* rows of `width` words, `y_pitch` and `x_pitch` apart; of two parts each row has one behind the other */
+typedef struct lw_cuda_copy_part {
     uint32_t *y;
     const uint32_t *x;
-    int64_t rows, width, y_pitch, x_pitch;
+    int64_t width, x_pitch;
+} lw_cuda_copy_part;
+typedef struct lw_cuda_copy {
+    lw_cuda_copy_part part[2];
+    int64_t rows, y_pitch;
     const lw_cuda_tick *tick; /* x begins at the row of the step, at most the last; NULL: at 0 */
     int64_t last;
+    int32_t wide, hole; /* wide: everything is counted in pieces of four words */
 } lw_cuda_copy;
 
 /* y [b, i, j, k] = x [b, i * mul / div - lo[0], .., k - lo[2]], 0 outside */
@@ -147,14 +155,15 @@ typedef struct lw_cuda_space {
     int64_t n; /* of y */
     int32_t oh, ow, oc, h, w, c;
     int32_t mul, div, lo[3];
-    int32_t hole;
+    int32_t wide; /* channels are counted in pieces of four */
 } lw_cuda_space;
 
 typedef struct lw_cuda_patches {
     uint32_t *y;
     const uint32_t *x;
     int64_t n;
-    int32_t k, wide, run, back; /* patches of a row; words of a patch's row */
+    int32_t k, across, run, back; /* patches of a row; words of a patch's row */
+    int32_t wide, hole;           /* wide: words are counted in pieces of four */
 } lw_cuda_patches;
 
 typedef struct lw_cuda_pool {
@@ -235,7 +244,7 @@ typedef struct lw_cuda_cast {
     const void *x;
     const float *quant;
     int64_t n;
-    int32_t kind, hole;
+    int32_t kind, wide; /* wide: four come at once */
 } lw_cuda_cast;
 
 /* ---- random and sampling ----------------------------------------------------------------------- */

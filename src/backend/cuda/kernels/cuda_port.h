@@ -195,6 +195,9 @@ LW_ON_DEVICE uint32_t lw_two_bf16(float low, float high)
 typedef struct LW_ALIGNED16 lw_four {
     float v[4];
 } lw_four;
+typedef struct LW_ALIGNED16 lw_quad {
+    uint32_t v[4];
+} lw_quad;
 typedef struct LW_ALIGNED8 lw_two {
     float v[2];
 } lw_two;
