@@ -35,6 +35,24 @@ static lw_val b_linear_fused(op_ctx *c)
     lw_val y = lw_linear_op(G, X(-1, 1, 5, 16), X(-1, 1, 16, 16), X(-1, 1, 16));
     return lw_silu(G, lw_add(G, y, X(-1, 1, 5, 16)));
 }
+/* Of few rows, and of few tiles, whose last ones are cut off in every direction. */
+static lw_val b_linear_row(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -1, 1, DIMS(1, 516)), w = op_f32(c, false, -1, 1, DIMS(37, 516));
+    return lw_silu(G, lw_linear_op(G, x, w, op_f32(c, false, -1, 1, DIMS(37))));
+}
+static lw_val b_linear_rows(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -1, 1, DIMS(7, 132)), w = op_f32(c, false, -1, 1, DIMS(33, 132));
+    lw_val y = lw_linear_op(G, x, w, op_f32(c, false, -1, 1, DIMS(33)));
+    return lw_ew1(G, LW_EW_gelu, lw_add(G, y, op_f32(c, false, -1, 1, DIMS(7, 33))));
+}
+static lw_val b_linear_tiles(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -1, 1, DIMS(35, 300)), w = op_f32(c, false, -1, 1, DIMS(67, 300));
+    lw_val y = lw_linear_op(G, x, w, op_f32(c, false, -1, 1, DIMS(67)));
+    return lw_silu(G, lw_add(G, y, op_f32(c, false, -1, 1, DIMS(35, 67))));
+}
 static lw_val b_conv3(op_ctx *c)
 {
     return lw_conv2d_op(G, X(-1, 1, 2, 9, 7, 5), X(-1, 1, 35, 3, 3, 5), X(-1, 1, 35), 1, 1);
@@ -423,6 +441,37 @@ static lw_val b_norm_bf16(op_ctx *c)
     return lw_cast(G, y, LW_F32, LW_NOVAL);
 }
 
+/* As one element wide, two, in sectors of several groups, in more rows than a GPU's threads keep, and wider than a block. */
+static lw_val norm_of(op_ctx *c, int32_t groups, lw_val x)
+{
+    int32_t n = lw_type_last(lw_val_type(G, x));
+    lw_val gamma = op_f32(c, false, .5f, 1.5f, DIMS(n)), beta = op_f32(c, false, -1, 1, DIMS(n));
+    return lw_group_norm_op(G, x, gamma, beta, LW_NOVAL, LW_NOVAL, groups, 1e-5f, LW_ACT_SILU);
+}
+static lw_val b_norm_odd(op_ctx *c)
+{
+    return norm_of(c, 4, op_f32(c, false, 6, 9, DIMS(1, 66, 70, 12)));
+}
+static lw_val b_norm_even(op_ctx *c)
+{
+    return norm_of(c, 3, op_f32(c, false, 6, 9, DIMS(2, 40, 37, 18)));
+}
+static lw_val b_norm_far(op_ctx *c)
+{
+    return norm_of(c, 2, op_f32(c, false, 6, 9, DIMS(1, 46, 47, 8)));
+}
+static lw_val b_norm_sectors(op_ctx *c)
+{
+    return norm_of(c, 24, op_f32(c, false, -2, 3, DIMS(88, 3, 11, 96)));
+}
+static lw_val b_norm_wide(op_ctx *c)
+{
+    return norm_of(c, 1, op_f32(c, false, -2, 3, DIMS(2, 1, 3, 1030)));
+}
+static lw_val b_norm_rows(op_ctx *c)
+{
+    return norm_of(c, 2, op_f32(c, false, 6, 9, DIMS(5, 1, 1, 2 * 1100)));
+}
 static lw_val b_norm(op_ctx *c)
 {
     return lw_group_norm_op(G, X(-2, 3, 2, 5, 3, 24), X(.5f, 1.5f, 24), X(-1, 1, 24), LW_NOVAL,
@@ -552,6 +601,34 @@ static lw_val b_ew_chain(op_ctx *c)
     z = lw_silu(G, lw_sub(G, z, lw_scale(G, y, 0.7f)));
     return lw_mul(G, z, X(.5f, 2, 3, 1, 1, 1));
 }
+/* Operands of every form, of rows that four neighbours lie in, and of three. */
+static lw_val ew_forms(op_ctx *c, int32_t n)
+{
+    lw_val x = op_f32(c, false, -2, 2, DIMS(3, 4, 5, n));
+    lw_val z = lw_mul(G, x, op_f32(c, false, .5f, 1.5f, DIMS(n)));
+    z = lw_add(G, z, op_f32(c, false, -1, 1, DIMS(3, n)));
+    z = lw_mul(G, z, op_f32(c, false, .5f, 2, DIMS(3, 1, 1, 1)));
+    z = lw_sub(G, z, op_f32(c, false, -1, 1, DIMS(3, 4, 5, 1)));
+    return lw_mul(G, z, op_f32(c, false, .5f, 2, DIMS(1)));
+}
+static lw_val b_ew_quads(op_ctx *c)
+{
+    return ew_forms(c, 8);
+}
+static lw_val b_ew_triples(op_ctx *c)
+{
+    return ew_forms(c, 3);
+}
+/* More results at once than a GPU's four elements have room for. */
+static lw_val b_ew_places(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -2, 2, DIMS(7, 9)), part[12], y = x;
+    for (int i = 0; i < 12; i++)
+        part[i] = y = lw_ew1(G, LW_EW_sin, lw_scale(G, y, 1.0f + .1f * (float)i));
+    for (int i = 0; i < 12; i++)
+        y = lw_mul(G, lw_add_f32(G, y, .5f), lw_add_f32(G, part[i], 1.5f));
+    return y;
+}
 static lw_val b_ew_unary(op_ctx *c)
 {
     lw_val x = X(.3f, 2, 4, 33);
@@ -619,6 +696,16 @@ static lw_val b_pad(op_ctx *c)
 {
     return lw_sqr(
         G, lw_pad(G, X(-1, 1, 2, 4, 5, 3), (const int[3]){1, 0, 2}, (const int[3]){2, -1, 0}));
+}
+/* Everything that is moved, in pieces of four. */
+static lw_val b_move_quads(op_ctx *c)
+{
+    lw_val x = lw_concat(G, op_f32(c, false, -1, 1, DIMS(2, 3, 4, 8)),
+                         op_f32(c, false, -1, 1, DIMS(2, 3, 4, 12)), -1);
+    x = lw_slice(G, x, 3, 4, 16);
+    x = lw_pad(G, lw_sqr(G, x), (const int[3]){1, 0, 4}, (const int[3]){2, -1, 0});
+    x = lw_subsample(G, lw_upsample(G, lw_sqr(G, x), 4), 2);
+    return lw_sqr(G, lw_patches(G, lw_sqr(G, x), 2));
 }
 static lw_val b_subsample(op_ctx *c)
 {
@@ -847,6 +934,9 @@ static const op_case cases[] = {
     CASE("linear", b_linear, 1e-5, 3e-3),
     CASE("matmul_nn", b_matmul_nn, 1e-5, 3e-3),
     CASE("matmul_tn", b_matmul_tn, 1e-5, 0),
+    CASE("linear_row", b_linear_row, 2e-5, 0),
+    CASE("linear_rows", b_linear_rows, 2e-5, 0),
+    CASE("linear_tiles", b_linear_tiles, 2e-5, 0),
     CASE("linear_fused", b_linear_fused, 1e-5, 3e-3),
     CASE("conv3", b_conv3, 2e-5, 3e-3),
     CASE("conv3_wide", b_conv3_wide, 2e-5, 3e-3),
@@ -904,6 +994,12 @@ static const op_case cases[] = {
     CASE("upconv", b_upconv, 2e-5, 3e-3),
     CASE("upconv_weight", b_upconv_weight, 1e-5, 3e-3),
     CASE("norm", b_norm, 2e-5, 5e-3),
+    CASE("norm_odd", b_norm_odd, 2e-5, 0),
+    CASE("norm_even", b_norm_even, 2e-5, 0),
+    CASE("norm_far", b_norm_far, 2e-5, 0),
+    CASE("norm_sectors", b_norm_sectors, 2e-5, 0),
+    CASE("norm_wide", b_norm_wide, 2e-5, 0),
+    CASE("norm_rows", b_norm_rows, 2e-5, 0),
     CASE("norm_ada", b_norm_ada, 2e-5, 5e-3),
     CASE("norm_plain", b_norm_relu, 2e-5, 5e-3),
     CASE("attention", b_attention, 2e-5, 5e-3),
@@ -935,6 +1031,9 @@ static const op_case cases[] = {
     CASE("pairs_modulus", b_pairs_modulus, 1e-5, 5e-3),
     CASE("cross_entropy", b_ce, 1e-5, 5e-3),
     CASE("ew_chain", b_ew_chain, 1e-5, 5e-3),
+    CASE("ew_quads", b_ew_quads, 1e-5, 0),
+    CASE("ew_triples", b_ew_triples, 1e-5, 0),
+    CASE("ew_places", b_ew_places, 1e-4, 0),
     CASE("ew_unary", b_ew_unary, 1e-5, 5e-3),
     KINKS("ew_minmax", b_ew_minmax, 1e-5, 2e-2),
     KINKS("relu6", b_relu6, 1e-5, 2e-2),
@@ -945,6 +1044,7 @@ static const op_case cases[] = {
     CASE("all_sum", b_all_sum, 1e-5, 5e-3),
     CASE("concat", b_concat, 1e-5, 5e-3),
     CASE("pad", b_pad, 1e-5, 5e-3),
+    CASE("move_quads", b_move_quads, 1e-5, 0),
     CASE("subsample", b_subsample, 1e-5, 5e-3),
     CASE("patches", b_patches, 1e-5, 5e-3),
     CASE("patches_bf16", b_patches_bf16, 0, 0),

@@ -19,45 +19,61 @@ static int64_t inner(lw_type t, int axis)
     return n;
 }
 
-static void copy_rows(const copy_step *s, lw_cuda_copy a)
+static bool by_four(const void *y, const void *x, int64_t words)
 {
+    return ((uintptr_t)y | (uintptr_t)x) % 16 == 0 && words % 4 == 0;
+}
+
+/* One part of each row, or two. */
+static void copy_rows(const copy_step *s, lw_cuda_copy a, int parts)
+{
+    int64_t width = 0;
     a.rows = s->rows;
-    lw_cuda_launch(s->step.d, LW_CUDA_copy_rows,
-                   lw_cuda_blocks(LW_CUDA_copy_rows, a.rows * a.width), 1, &a);
+    a.y_pitch = s->y_pitch;
+    a.wide = a.y_pitch % 4 == 0;
+    for (int i = 0; i < parts; i++)
+        a.wide &= by_four(a.part[i].y, a.part[i].x, a.part[i].width | a.part[i].x_pitch);
+    for (int i = 0; i < parts; i++) {
+        a.part[i].width /= a.wide ? 4 : 1;
+        a.part[i].x_pitch /= a.wide ? 4 : 1;
+        width = LW_MAX(width, a.part[i].width);
+    }
+    a.y_pitch /= a.wide ? 4 : 1;
+    lw_cuda_launch(s->step.d, LW_CUDA_copy_rows, lw_cuda_blocks(LW_CUDA_copy_rows, a.rows * width),
+                   parts, &a);
 }
 
 static void concat_task(const lw_task *t)
 {
     const copy_step *s = t->arg;
     uint32_t *y = t->out[0];
+    lw_cuda_copy a = {0};
     for (int i = 0; i < 2; i++)
-        copy_rows(s, (lw_cuda_copy){.y = y + (i ? s->width[0] : 0),
-                                    .x = t->in[i],
-                                    .width = s->width[i],
-                                    .y_pitch = s->y_pitch,
-                                    .x_pitch = s->width[i]});
+        a.part[i] = (lw_cuda_copy_part){.y = y + (i ? s->width[0] : 0),
+                                        .x = t->in[i],
+                                        .width = s->width[i],
+                                        .x_pitch = s->width[i]};
+    copy_rows(s, a, 2);
 }
 
 static void slice_task(const lw_task *t)
 {
     const copy_step *s = t->arg;
-    copy_rows(s, (lw_cuda_copy){.y = t->out[0],
-                                .x = (const uint32_t *)t->in[0] + s->skip,
-                                .width = s->width[0],
-                                .y_pitch = s->y_pitch,
-                                .x_pitch = s->x_pitch});
+    lw_cuda_copy a = {0};
+    a.part[0] = (lw_cuda_copy_part){.y = t->out[0],
+                                    .x = (const uint32_t *)t->in[0] + s->skip,
+                                    .width = s->width[0],
+                                    .x_pitch = s->x_pitch};
+    copy_rows(s, a, 1);
 }
 
 static void at_step_task(const lw_task *t)
 {
     const copy_step *s = t->arg;
-    copy_rows(s, (lw_cuda_copy){.y = t->out[0],
-                                .x = t->in[0],
-                                .width = s->width[0],
-                                .y_pitch = s->width[0],
-                                .x_pitch = s->width[0],
-                                .tick = lw_cuda_tick_at(s->step.d),
-                                .last = s->x_pitch - 1});
+    lw_cuda_copy a = {.tick = lw_cuda_tick_at(s->step.d), .last = s->x_pitch - 1};
+    a.part[0] = (lw_cuda_copy_part){
+        .y = t->out[0], .x = t->in[0], .width = s->width[0], .x_pitch = s->width[0]};
+    copy_rows(s, a, 1);
 }
 
 int lw_cuda_lower_concat(cuda_lower *c)
@@ -95,7 +111,7 @@ int lw_cuda_lower_at_step(cuda_lower *c)
     if (!s)
         return LW_ENOMEM;
     s->rows = 1;
-    s->width[0] = (int64_t)(lw_type_bytes(cuda_out(c, 0)) / sizeof(uint32_t));
+    s->width[0] = s->y_pitch = (int64_t)(lw_type_bytes(cuda_out(c, 0)) / sizeof(uint32_t));
     s->x_pitch = cuda_in(c, 0).dim[0];
     return 0;
 }
@@ -113,6 +129,13 @@ static void space_task(const lw_task *t)
     lw_cuda_space a = s->a;
     a.y = t->out[0];
     a.x = t->in[0];
+    a.wide = by_four(a.y, a.x, a.oc | a.c | a.lo[2]);
+    if (a.wide) {
+        a.n /= 4;
+        a.oc /= 4;
+        a.c /= 4;
+        a.lo[2] /= 4;
+    }
     lw_cuda_launch(s->step.d, LW_CUDA_space, lw_cuda_blocks(LW_CUDA_space, a.n), 1, &a);
 }
 
@@ -161,6 +184,11 @@ static void patches_task(const lw_task *t)
     lw_cuda_patches a = s->a;
     a.y = t->out[0];
     a.x = t->in[0];
+    a.wide = by_four(a.y, a.x, a.run);
+    if (a.wide) {
+        a.n /= 4;
+        a.run /= 4;
+    }
     lw_cuda_launch(s->step.d, LW_CUDA_patches, lw_cuda_blocks(LW_CUDA_patches, a.n), 1, &a);
 }
 
@@ -178,7 +206,7 @@ int lw_cuda_lower_patches(cuda_lower *c)
         return LW_ENOMEM;
     s->a = (lw_cuda_patches){.n = lw_type_count(t) / each,
                              .k = at->k,
-                             .wide = t.dim[2] / at->k,
+                             .across = t.dim[2] / at->k,
                              .run = run / each,
                              .back = at->h != 0};
     return 0;

@@ -9,7 +9,21 @@ typedef struct norm_step {
     lw_cuda_norm a;
     int64_t batch;
     bool also;
+    int32_t wide; /* numbers that come at once */
+    lw_cuda_kernel kernel;
 } norm_step;
+
+enum { BLOCKS = 264 }; /* two on each multiprocessor of a large GPU */
+
+static bool aligned(const lw_cuda_norm *a, int32_t wide)
+{
+    const uintptr_t f32 = (uintptr_t)a->x | (uintptr_t)a->gamma | (uintptr_t)a->beta |
+                          (uintptr_t)a->scale | (uintptr_t)a->shift |
+                          (uintptr_t)(a->store ? NULL : a->y),
+                    bf16 = (uintptr_t)a->also | (uintptr_t)(a->store ? a->y : NULL);
+    return f32 % ((uintptr_t)wide * sizeof(float)) == 0 &&
+           bf16 % ((uintptr_t)wide * sizeof(uint16_t)) == 0;
+}
 
 static void norm_task(const lw_task *t)
 {
@@ -24,7 +38,13 @@ static void norm_task(const lw_task *t)
     a.beta = t->in[2];
     a.scale = t->in[3];
     a.shift = t->in[4];
-    /* the grid's second side ends at 65,535: layer norms have more rows */
+    lw_cuda_kernel kernel = aligned(&a, s->wide) ? s->kernel : LW_CUDA_group_norm;
+    if (kernel == LW_CUDA_layer_norm) {
+        lw_cuda_launch(s->step.d, kernel, LW_CEIL_DIV(a.rows, 8), 1, &a);
+        return;
+    }
+    int64_t across = kernel == LW_CUDA_group_norm ? a.groups : a.groups / a.span;
+    /* the grid's second side ends at 65,535 */
     for (int64_t b = 0; b < s->batch; b += 32768) {
         lw_cuda_norm part = a;
         int64_t rows = LW_MIN(s->batch - b, (int64_t)32768), ch = a.c;
@@ -35,7 +55,33 @@ static void norm_task(const lw_task *t)
         part.rstd = a.rstd ? a.rstd + b * a.groups : NULL;
         part.scale = a.scale ? a.scale + b * ch : NULL;
         part.shift = a.shift ? a.shift + b * ch : NULL;
-        lw_cuda_launch(s->step.d, LW_CUDA_group_norm, a.groups, rows, &part);
+        lw_cuda_launch(s->step.d, kernel, across, rows, &part);
+    }
+}
+
+/* Which kernel, and how many groups a block has: whole sectors of 128 bytes where enough blocks remain to fill a GPU and a
+ * thread can keep its numbers, and no fewer vectors than threads. */
+static void choose(norm_step *s)
+{
+    lw_cuda_norm *a = &s->a;
+    int32_t width = a->c / a->groups;
+    s->wide = width % 4 == 0 ? 4 : width % 2 == 0 ? 2 : 1;
+    s->kernel = s->wide == 4   ? LW_CUDA_group_norm_4
+                : s->wide == 2 ? LW_CUDA_group_norm_2
+                               : LW_CUDA_group_norm_1;
+    a->span = 1;
+    a->rows = s->batch * a->groups;
+    if (a->hw == 1 && s->wide == 4)
+        s->kernel = LW_CUDA_layer_norm;
+    else if (width / s->wide > 256 || a->hw > INT32_MAX / 2)
+        s->kernel = LW_CUDA_group_norm;
+    for (int32_t span = 2; span <= LW_CUDA_SPAN && a->groups % span == 0; span *= 2) {
+        int64_t vectors = a->hw * (width * span / s->wide);
+        bool small = vectors <= 256, sector = width * span * (int32_t)sizeof(float) <= 128;
+        if (a->rows / span < BLOCKS || width * span / s->wide > 256 ||
+            !(small || (sector && vectors * s->wide <= 256 * LW_CUDA_NORM_KEPT)))
+            return;
+        a->span = span;
     }
 }
 
@@ -57,6 +103,7 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
                           .rms = at->rms,
                           .eps = at->eps,
                           .store = at->store == LW_BF16};
+    choose(s);
     return 0;
 }
 

@@ -39,13 +39,11 @@ static void resize_task(const lw_task *t)
 static void copy_task(const lw_task *t)
 {
     const resize_step *s = t->arg;
-    lw_cuda_copy a = {.y = t->out[0],
-                      .x = t->in[0],
-                      .rows = 1,
-                      .width = s->pass[0].a.outer,
-                      .y_pitch = s->pass[0].a.outer,
-                      .x_pitch = s->pass[0].a.outer};
-    lw_cuda_launch(s->step.d, LW_CUDA_copy_rows, lw_cuda_blocks(LW_CUDA_copy_rows, a.width), 1, &a);
+    lw_cuda_copy a = {.rows = 1, .y_pitch = s->pass[0].a.outer};
+    a.part[0] = (lw_cuda_copy_part){
+        .y = t->out[0], .x = t->in[0], .width = a.y_pitch, .x_pitch = a.y_pitch};
+    lw_cuda_launch(s->step.d, LW_CUDA_copy_rows, lw_cuda_blocks(LW_CUDA_copy_rows, a.y_pitch), 1,
+                   &a);
 }
 
 static size_t put(char *table, size_t *at, const void *data, size_t bytes)
@@ -218,7 +216,11 @@ static void cast_task(const lw_task *t)
     a.y = t->out[0];
     a.x = t->in[0];
     a.quant = t->in[1];
-    lw_cuda_launch(s->step.d, LW_CUDA_cast, lw_cuda_blocks(LW_CUDA_cast, a.n), 1, &a);
+    const uintptr_t from = a.kind == LW_CUDA_TO_F32 ? 8 : 16;
+    const uintptr_t to = a.kind == LW_CUDA_TO_F32 ? 16 : a.kind == LW_CUDA_TO_BF16 ? 8 : 4;
+    a.wide = (uintptr_t)a.x % from == 0 && (uintptr_t)a.y % to == 0;
+    lw_cuda_launch(s->step.d, LW_CUDA_cast, lw_cuda_blocks(LW_CUDA_cast, LW_CEIL_DIV(a.n, 4)), 1,
+                   &a);
 }
 
 int lw_cuda_lower_cast(cuda_lower *c)

@@ -148,6 +148,23 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
         }
 }
 
+/* So few tiles of rows in f32 that a GPU is not busy with them: smaller ones, or a warp for a dot product. */
+static void set_few(const cuda_lower *c, product_step *s)
+{
+    const lw_cuda_product *a = &s->a;
+    const int64_t all = LW_CEIL_DIV(a->m, LW_CUDA_TILE) * LW_CEIL_DIV(a->n, LW_CUDA_TILE);
+    if (!a->trans_w || a->trans_x || a->k % 4 ||
+        (a->m > 8 && (all >= 64 || LW_MAX(a->m, (int64_t)a->n) * a->k > INT32_MAX)))
+        return;
+    s->tiled.kernel = a->m > 8 ? LW_CUDA_matmul_few : LW_CUDA_matmul_dot;
+    s->tiled.blocks = a->m > 8 ? LW_CEIL_DIV(a->m, LW_CUDA_FEW_ROWS)
+                               : LW_CEIL_DIV(a->n, LW_CUDA_DOT_COLUMNS);
+    s->tiled.across = a->m > 8 ? LW_CEIL_DIV(a->n, LW_CUDA_FEW_COLUMNS)
+                               : LW_CEIL_DIV(a->m, LW_CUDA_DOT_ROWS);
+    s->a.splits = 1;
+    c->out->work_bytes = 0;
+}
+
 /* Few columns, or a short depth, which tiles would be mostly empty of. */
 static void set_narrow_shapes(const cuda_lower *c, product_step *s)
 {
@@ -214,6 +231,8 @@ int lw_cuda_lower_matmul(cuda_lower *c)
         a->drop_stream = at->drop_stream;
     }
     choose_kernel(c, s, narrow, LW_CUDA_matmul, LW_CUDA_mma_matmul, a->trans_w ? a->k : 0);
+    if (!narrow)
+        set_few(c, s);
     return 0;
 }
 

@@ -16,6 +16,9 @@ typedef struct lw_cuda_tick {
 /* ---- products ------------------------------------------------------------------------------ */
 
 enum { LW_CUDA_TILE = 64, LW_CUDA_DEPTH = 16 };
+/* of few tiles: a block's rows and columns, its depth at a time; rows and columns of a block of warps */
+enum { LW_CUDA_FEW_ROWS = 16, LW_CUDA_FEW_COLUMNS = 32, LW_CUDA_FEW_DEPTH = 128 };
+enum { LW_CUDA_DOT_ROWS = 4, LW_CUDA_DOT_COLUMNS = 8 };
 enum { LW_CUDA_MMA_DEPTH = 32 }; /* of the depth at a time in bf16 */
 
 enum { LW_CUDA_FEW = 8, LW_CUDA_SHORT = 48 }; /* columns, and depth, that kernels of their own take */
@@ -74,7 +77,11 @@ typedef struct lw_cuda_norm {
     int32_t rms; /* nothing is taken off x */
     float eps;
     int32_t store; /* y is bf16 */
+    int32_t span;  /* groups of a block */
+    int64_t rows;  /* layer_norm: of all samples */
 } lw_cuda_norm;
+enum { LW_CUDA_SPAN = 32 };      /* most groups of a block */
+enum { LW_CUDA_NORM_KEPT = 32 }; /* numbers of a thread */
 
 enum { LW_CUDA_HEAD = 512, LW_CUDA_QUERIES = 16, LW_CUDA_KEYS = 16 };
 typedef struct lw_cuda_attention {
@@ -107,6 +114,11 @@ typedef struct lw_cuda_cross_entropy {
 /* ---- elementwise and reductions --------------------------------------------------------------- */
 
 enum { LW_CUDA_EW_IN = 10, LW_CUDA_EW_STEPS = 48, LW_CUDA_EW_THREADS = 128 };
+/* Of a step a, b, c and `to` are places: operands first, then of results that anybody reads but the next step. */
+enum {
+    LW_CUDA_EW_PLACES = 8,
+    LW_CUDA_EW_LAST = 255
+}; /* last: what the step before made; no place */
 typedef struct lw_cuda_ew_step {
     uint8_t op, a, b, c;
     float imm;
@@ -116,8 +128,9 @@ typedef struct lw_cuda_ew {
     const float *in[LW_CUDA_EW_IN];
     int64_t n, s, c;
     int32_t n_in, n_step;
-    int32_t store, hole;
+    int32_t store, plain; /* plain: every operand is of the result's shape, or one number */
     uint8_t mode[16];
+    uint8_t to[LW_CUDA_EW_STEPS];
     lw_cuda_ew_step step[LW_CUDA_EW_STEPS];
 } lw_cuda_ew;
 
@@ -131,13 +144,18 @@ typedef struct lw_cuda_reduce {
 
 /* ---- moving ------------------------------------------------------------------------------------ */
 
-/* rows of `width` words, `y_pitch` and `x_pitch` apart */
-typedef struct lw_cuda_copy {
+/* rows of `width` words, `y_pitch` and `x_pitch` apart; of two parts each row has one behind the other */
+typedef struct lw_cuda_copy_part {
     uint32_t *y;
     const uint32_t *x;
-    int64_t rows, width, y_pitch, x_pitch;
+    int64_t width, x_pitch;
+} lw_cuda_copy_part;
+typedef struct lw_cuda_copy {
+    lw_cuda_copy_part part[2];
+    int64_t rows, y_pitch;
     const lw_cuda_tick *tick; /* x begins at the row of the step, at most the last; NULL: at 0 */
     int64_t last;
+    int32_t wide, hole; /* wide: everything is counted in pieces of four words */
 } lw_cuda_copy;
 
 /* y [b, i, j, k] = x [b, i * mul / div - lo[0], .., k - lo[2]], 0 outside */
@@ -147,14 +165,15 @@ typedef struct lw_cuda_space {
     int64_t n; /* of y */
     int32_t oh, ow, oc, h, w, c;
     int32_t mul, div, lo[3];
-    int32_t hole;
+    int32_t wide; /* channels are counted in pieces of four */
 } lw_cuda_space;
 
 typedef struct lw_cuda_patches {
     uint32_t *y;
     const uint32_t *x;
     int64_t n;
-    int32_t k, wide, run, back; /* patches of a row; words of a patch's row */
+    int32_t k, across, run, back; /* patches of a row; words of a patch's row */
+    int32_t wide, hole;           /* wide: words are counted in pieces of four */
 } lw_cuda_patches;
 
 typedef struct lw_cuda_pool {
@@ -235,7 +254,7 @@ typedef struct lw_cuda_cast {
     const void *x;
     const float *quant;
     int64_t n;
-    int32_t kind, hole;
+    int32_t kind, wide; /* wide: four come at once */
 } lw_cuda_cast;
 
 /* ---- random and sampling ----------------------------------------------------------------------- */

@@ -283,7 +283,7 @@ LW_ON_DEVICE void flash_step(flash_warp *w, flash_shared *shared, const int chan
             LW_UNROLL
             for (int e = 0; e < sets * 4; e++) {
                 const float *s = score[e / 4][2 * k + e % 4 / 2] + e % 2 * 2;
-                p[e / 4][e % 4] = lw_bf16_two(s[0], s[1]);
+                p[e / 4][e % 4] = lw_two_bf16(s[0], s[1]);
             }
             LW_UNROLL
             for (int n = 0; n < channels / 16; n++) {
@@ -314,8 +314,8 @@ LW_ON_DEVICE void flash_write(const lw_cuda_attention *a, const attention_room *
     for (int n = 0; n < channels / 8; n += 2) {
         const float *x = sum[n] + 2 * half, *y = sum[n + 1] + 2 * half;
         if (a->store) {
-            uint32_t low = lw_bf16_two(x[0] * by, x[1] * by);
-            uint32_t high = lw_bf16_two(y[0] * by, y[1] * by);
+            uint32_t low = lw_two_bf16(x[0] * by, x[1] * by);
+            uint32_t high = lw_two_bf16(y[0] * by, y[1] * by);
             uint32_t got = lw_shuffle_xor_bits(odd ? low : high, 1);
             int c = (n + odd) * 8 + part / 2 * 4;
             if (there && c < a->hd)

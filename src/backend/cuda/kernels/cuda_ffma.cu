@@ -38,7 +38,7 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
                 for (int k = 0; k < 4; k++)
                     LW_UNROLL
                     for (int j = 0; j < wide; j++)
-                        sum[i * wide + j] = fmaf(left.of[k], right[j].of[k], sum[i * wide + j]);
+                        sum[i * wide + j] = fmaf(left.v[k], right[j].v[k], sum[i * wide + j]);
             }
         }
     }
@@ -101,9 +101,9 @@ LW_KERNEL(few_columns, lw_cuda_product, 256)
                 lw_four right = lw_four_floats(w + (int64_t)j * a.w_pitch);
                 LW_UNROLL
                 for (int k = 0; k < 4; k++) {
-                    sum[j] = fmaf(left[0].of[k], right.of[k], sum[j]);
+                    sum[j] = fmaf(left[0].v[k], right.v[k], sum[j]);
                     sum[LW_CUDA_FEW + j] =
-                        fmaf(left[1].of[k], right.of[k], sum[LW_CUDA_FEW + j]);
+                        fmaf(left[1].v[k], right.v[k], sum[LW_CUDA_FEW + j]);
                 }
             }
         }
@@ -146,7 +146,7 @@ LW_KERNEL(short_depth, lw_cuda_product, 256)
     for (int i = 0; i < 8; i++)
         LW_UNROLL
         for (int j = 0; j < 4; j++)
-            sum[i].of[j] = 0.0f;
+            sum[i].v[j] = 0.0f;
     LW_ROLLED
     for (int32_t k = 0; k < a.k; k++) {
         lw_four w = lw_four_floats(right + k * 128 + LW_TID % 32 * 4);
@@ -155,7 +155,7 @@ LW_KERNEL(short_depth, lw_cuda_product, 256)
             float x = left[(pixel0 + i) * a.k + k];
             LW_UNROLL
             for (int j = 0; j < 4; j++)
-                sum[i].of[j] = fmaf(x, w.of[j], sum[i].of[j]);
+                sum[i].v[j] = fmaf(x, w.v[j], sum[i].v[j]);
         }
     }
     if (column >= a.n)
@@ -164,6 +164,6 @@ LW_KERNEL(short_depth, lw_cuda_product, 256)
     for (int i = 0; i < 8; i++) {
         int64_t row = row0 + pixel0 + i;
         if (row < a.m)
-            product_finish_four(&a, row, a.image_bias ? row / (a.oh * a.ow) : 0, column, sum[i].of);
+            product_finish_four(&a, row, a.image_bias ? row / (a.oh * a.ow) : 0, column, sum[i].v);
     }
 }

@@ -88,16 +88,16 @@ LW_ON_DEVICE void product_finish_four(const lw_cuda_product *a, int64_t row, int
     if (a->drop_rows)
         LW_UNROLL
         for (int i = 0; i < 4; i++)
-            v.of[i] = product_drop(a, row, column + i, v.of[i]);
+            v.v[i] = product_drop(a, row, column + i, v.v[i]);
     if (a->residual)
         lw_four_add(&v, lw_four_floats(a->residual + row * a->ld_residual + column));
     LW_UNROLL
     for (int i = 0; i < 4; i++)
-        v.of[i] = lw_activate(v.of[i], a->act);
+        v.v[i] = lw_activate(v.v[i], a->act);
     if (a->store)
-        *(lw_four_halves *)(void *)((uint16_t *)a->y + row * a->ldy + column) = lw_four_to_bf16(v);
+        lw_write_bf16((uint16_t *)a->y + row * a->ldy + column, v.v, 4);
     else
-        *(lw_four *)(void *)((float *)a->y + row * a->ldy + column) = v;
+        lw_write((float *)a->y + row * a->ldy + column, v.v, 4);
 }
 
 #endif

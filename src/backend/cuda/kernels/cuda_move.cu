@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving and pooling: a thread for each element of the result. */
+/* Moving and pooling: a thread for each element of the result, or for four neighbours. */
 #include "backend/cuda/kernels/cuda_port.h"
+
+/* One word, or the four of a piece. */
+LW_ON_DEVICE void move_word(uint32_t *y, const uint32_t *x, int64_t to, int64_t from, bool wide)
+{
+    if (wide)
+        ((lw_quad *)y)[to] = ((const lw_quad *)x)[from];
+    else
+        y[to] = x[from];
+}
 
 LW_KERNEL(copy_rows, lw_cuda_copy, 256)
 {
+    const lw_cuda_copy_part p = a.part[LW_BY];
     int64_t step = a.tick ? (int64_t)a.tick->step : 0;
-    const uint32_t *x = a.x + (step < a.last ? step : a.last) * a.x_pitch;
-    LW_EACH(e, a.rows * a.width)
+    int64_t first = (step < a.last ? step : a.last) * p.x_pitch;
+    LW_EACH(e, a.rows * p.width)
     {
-        a.y[e / a.width * a.y_pitch + e % a.width] = x[e / a.width * a.x_pitch + e % a.width];
+        int64_t row = e / p.width, at = e - row * p.width;
+        move_word(p.y, p.x, row * a.y_pitch + at, first + row * p.x_pitch + at, a.wide);
     }
 }
 
@@ -16,23 +27,30 @@ LW_KERNEL(space, lw_cuda_space, 256)
 {
     LW_EACH(e, a.n)
     {
-        int32_t k = (int32_t)(e % a.oc) - a.lo[2];
-        int32_t j = (int32_t)(e / a.oc % a.ow) * a.mul / a.div - a.lo[1];
-        int32_t i = (int32_t)(e / a.oc / a.ow % a.oh) * a.mul / a.div - a.lo[0];
-        int64_t b = e / a.oc / a.ow / a.oh;
+        int64_t pixel = e / a.oc, line = pixel / a.ow, b = line / a.oh;
+        int32_t k = (int32_t)(e - pixel * a.oc) - a.lo[2];
+        int32_t j = (int32_t)(pixel - line * a.ow) * a.mul / a.div - a.lo[1];
+        int32_t i = (int32_t)(line - b * a.oh) * a.mul / a.div - a.lo[0];
         bool in = i >= 0 && i < a.h && j >= 0 && j < a.w && k >= 0 && k < a.c;
-        a.y[e] = in ? a.x[((b * a.h + i) * a.w + j) * a.c + k] : 0.0f;
+        if (in)
+            move_word((uint32_t *)a.y, (const uint32_t *)a.x, e,
+                      ((b * a.h + i) * a.w + j) * a.c + k, a.wide);
+        else if (a.wide)
+            ((lw_quad *)a.y)[e] = (lw_quad){{0, 0, 0, 0}};
+        else
+            a.y[e] = 0.0f;
     }
 }
 
 LW_KERNEL(patches, lw_cuda_patches, 256)
 {
+    const int64_t line = (int64_t)a.across * a.run, all = a.k * line;
     LW_EACH(e, a.n)
     {
-        int64_t all = (int64_t)a.k * a.wide * a.run, row = e / all, at = e % all;
-        int64_t word = at % a.run, y = at / a.run / a.wide, x = at / a.run % a.wide;
+        int64_t row = e / all, at = e - row * all;
+        int64_t y = at / line, x = (at - y * line) / a.run, word = at - y * line - x * a.run;
         int64_t patch = row * all + (x * a.k + y) * a.run + word;
-        a.y[a.back ? e : patch] = a.x[a.back ? patch : e];
+        move_word(a.y, a.x, a.back ? e : patch, a.back ? patch : e, a.wide);
     }
 }
 

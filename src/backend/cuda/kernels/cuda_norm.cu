@@ -2,49 +2,293 @@
 /* Group normalisation, softmax, cross-entropy. */
 #include "backend/cuda/kernels/cuda_port.h"
 
-/* A block for each group (x) of each sample (y): mean, then variance, then the result. */
+/* What normalising makes of a number: (x - middle) factor + offset, and an activation up to SiLU. */
+typedef struct norm_channel {
+    float factor, offset;
+} norm_channel;
+
+/* Of channels c, c + 1, .. of sample b. */
+LW_ON_DEVICE void norm_channels(const lw_cuda_norm *a, int64_t b, int32_t c, float by, float off,
+                                norm_channel *n, const int wide)
+{
+    float gamma[4] = {1.0f, 1.0f, 1.0f, 1.0f}, beta[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    float scale[4] = {0.0f, 0.0f, 0.0f, 0.0f}, shift[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (a->gamma)
+        lw_read(gamma, a->gamma + c, wide);
+    if (a->beta)
+        lw_read(beta, a->beta + c, wide);
+    if (a->scale)
+        lw_read(scale, a->scale + b * a->c + c, wide);
+    if (a->shift)
+        lw_read(shift, a->shift + b * a->c + c, wide);
+    LW_UNROLL
+    for (int k = 0; k < wide; k++) {
+        n[k].factor = by * gamma[k] * (1.0f + scale[k]);
+        n[k].offset = fmaf(-off, n[k].factor, fmaf(beta[k], 1.0f + scale[k], shift[k]));
+    }
+}
+
+LW_ON_DEVICE float norm_result(const lw_cuda_norm *a, float from_middle, norm_channel n)
+{
+    float v = fmaf(from_middle, n.factor, n.offset);
+    if (a->act == 2)
+        return lw_gate(v, v);
+    return a->act == 1 && v < 0.0f ? 0.0f : v;
+}
+
+LW_ON_DEVICE void norm_write(const lw_cuda_norm *a, int64_t at, const float *v, const int wide)
+{
+    if (a->store)
+        lw_write_bf16((uint16_t *)a->y + at, v, wide);
+    else if (a->y)
+        lw_write((float *)a->y + at, v, wide);
+    if (a->also)
+        lw_write_bf16((uint16_t *)a->also + at, v, wide);
+}
+
+/* What sums about a middle say of n numbers: how far the mean is off it, one over the deviation. */
+typedef struct norm_moments {
+    float off, rstd;
+} norm_moments;
+
+LW_ON_DEVICE norm_moments norm_moments_of(const lw_cuda_norm *a, float sum, float square, float n)
+{
+    float off = a->rms ? 0.0f : sum / n;
+    float variance = fmaf(-off, off, square / n);
+    return (norm_moments){off, 1.0f / sqrtf((variance > 0.0f ? variance : 0.0f) + a->eps)};
+}
+
+LW_ON_DEVICE void norm_tell(const lw_cuda_norm *a, int64_t group, float mean, float rstd)
+{
+    if (a->mean)
+        a->mean[group] = mean;
+    if (a->rstd)
+        a->rstd[group] = rstd;
+}
+
+/* Any width: a block for each group (x) of each sample (y), whose numbers come three times. */
 LW_KERNEL(group_norm, lw_cuda_norm, 256)
 {
     LW_SHARED double room[256];
     int64_t g = LW_BX, b = LW_BY;
     int32_t width = a.c / a.groups, c0 = (int32_t)g * width;
-    int64_t n = a.hw * width;
-    const float *x = a.x + b * a.hw * a.c + c0;
-    int64_t y0 = b * a.hw * a.c + c0;
-    double sum = 0.0;
+    int64_t n = a.hw * width, begin = b * a.hw * a.c + c0;
+    const float *x = a.x + begin;
+    float sum = 0.0f, square = 0.0f;
     for (int64_t i = LW_TID; i < n; i += 256)
-        sum += (double)x[i / width * a.c + i % width];
-    double mean = lw_block_sum(room, sum) / (double)n;
-    mean = a.rms ? 0.0 : mean;
-    sum = 0.0;
+        sum += x[i / width * a.c + i % width];
+    float middle = (float)(lw_block_sum(room, (double)sum) / (double)n);
+    middle = a.rms ? 0.0f : middle;
+    sum = 0.0f;
     for (int64_t i = LW_TID; i < n; i += 256) {
-        double d = (double)x[i / width * a.c + i % width] - mean;
-        sum += d * d;
+        float d = x[i / width * a.c + i % width] - middle;
+        sum += d;
+        square = fmaf(d, d, square);
     }
-    double rstd = 1.0 / sqrt(lw_block_sum(room, sum) / (double)n + (double)a.eps);
+    double all = lw_block_sum(room, (double)sum);
+    norm_moments m = norm_moments_of(&a, (float)all, (float)lw_block_sum(room, (double)square),
+                                     (float)n);
     for (int64_t i = LW_TID; i < n; i += 256) {
-        int32_t c = c0 + (int32_t)(i % width);
         int64_t at = i / width * a.c + i % width;
-        float v = (float)(((double)x[at] - mean) * rstd);
-        v = fmaf(v, a.gamma ? a.gamma[c] : 1.0f, a.beta ? a.beta[c] : 0.0f);
-        if (a.scale)
-            v *= 1.0f + a.scale[b * a.c + c];
-        if (a.shift)
-            v += a.shift[b * a.c + c];
-        v = lw_activate(v, a.act);
-        if (a.store)
-            ((uint16_t *)a.y)[y0 + at] = lw_bf16_bits(v);
-        else if (a.y)
-            ((float *)a.y)[y0 + at] = v;
-        if (a.also)
-            ((uint16_t *)a.also)[y0 + at] = lw_bf16_bits(v);
+        norm_channel channel;
+        norm_channels(&a, b, c0 + (int32_t)(i % width), m.rstd, m.off, &channel, 1);
+        float v = norm_result(&a, x[at] - middle, channel);
+        norm_write(&a, begin + at, &v, 1);
     }
-    if (LW_TID == 0) {
-        if (a.mean)
-            a.mean[b * a.groups + g] = (float)mean;
-        if (a.rstd)
-            a.rstd[b * a.groups + g] = (float)rstd;
+    if (LW_TID == 0)
+        norm_tell(&a, b * a.groups + g, middle + m.off, m.rstd);
+}
+
+/* Vectors of a thread of a block of groups. */
+#define NORM_VECTORS(wide) ((wide) == 1 ? 16 : LW_CUDA_NORM_KEPT / (wide))
+
+/* The vectors of a block's groups: `across` in a row, `of_group` of each; rows come `rows` at a time. */
+typedef struct norm_tile {
+    int across, of_group, rows, span;
+    int column, row; /* the thread's own */
+} norm_tile;
+
+/* Sums of n numbers of each thread over the threads of its group: a warp adds up a group. */
+LW_ON_DEVICE void norm_sum(const norm_tile *t, float (*room)[256], float (*sums)[LW_CUDA_SPAN],
+                           float *v, const int n)
+{
+    LW_UNROLL
+    for (int k = 0; k < n; k++)
+        room[k][LW_TID] = v[k];
+    LW_SYNC();
+    for (int g = LW_TID / 32; g < t->span; g += 8)
+        LW_UNROLL
+    for (int k = 0; k < n; k++) {
+        float sum = 0.0f;
+        for (int m = LW_TID % 32; m < t->rows * t->of_group; m += 32)
+            sum += room[k][m / t->of_group * t->across + g * t->of_group + m % t->of_group];
+        sum = lw_warp_sum(sum);
+        if (LW_TID % 32 == 0)
+            sums[k][g] = sum;
     }
+    LW_SYNC();
+    LW_UNROLL
+    for (int k = 0; k < n; k++)
+        v[k] = sums[k][t->column / t->of_group];
+}
+
+/* A thread's numbers of rows from `first` on, zeros where there is none. */
+LW_ON_DEVICE void norm_read(const lw_cuda_norm *a, const norm_tile *t, const float *x,
+                            int32_t first, float *kept, const int wide)
+{
+    LW_UNROLL
+    for (int i = 0; i < NORM_VECTORS(wide); i++) {
+        int32_t row = first + t->row + i * t->rows;
+        if (t->row < t->rows && row < a->hw)
+            lw_read(kept + i * wide, x + (int64_t)row * a->c, wide);
+        else
+            LW_UNROLL
+        for (int k = 0; k < wide; k++)
+            kept[i * wide + k] = 0.0f;
+    }
+}
+
+/*
+ * A block for `span` neighbouring groups (x) of a sample (y), so that whole sectors of memory are read. A thread has the same
+ * channels in every row; its numbers stay in registers, or come again where they are too many.
+ */
+LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, float (*room)[256],
+                            float (*sums)[LW_CUDA_SPAN])
+{
+    int32_t width = a->c / a->groups, hw = (int32_t)a->hw;
+    norm_tile t = {.of_group = width / wide, .span = a->span};
+    t.across = t.of_group * t.span;
+    t.rows = 256 / t.across;
+    t.column = LW_TID % t.across;
+    t.row = LW_TID / t.across;
+    int32_t c = (int32_t)LW_BX * t.span * width + t.column * wide;
+    int64_t b = LW_BY, begin = b * a->hw * a->c + c;
+    const float *x = a->x + begin, n = (float)hw * (float)width;
+    const int32_t turn = t.rows * NORM_VECTORS(wide);
+    float kept[LW_CUDA_NORM_KEPT], middle = 0.0f, sum[2] = {0.0f, 0.0f};
+    for (int32_t first = 0; first < hw && !(a->rms && hw > turn); first += turn) {
+        norm_read(a, &t, x, first, kept, wide);
+        LW_UNROLL
+        for (int i = 0; i < NORM_VECTORS(wide) * wide; i++)
+            sum[0] += kept[i];
+    }
+    if (!a->rms) {
+        norm_sum(&t, room, sums, sum, 1);
+        middle = sum[0] / n;
+    }
+    sum[0] = 0.0f;
+    for (int32_t first = 0; first < hw; first += turn) {
+        if (hw > turn)
+            norm_read(a, &t, x, first, kept, wide);
+        LW_UNROLL
+        for (int i = 0; i < NORM_VECTORS(wide) * wide; i++) {
+            bool there = t.row < t.rows && first + t.row + i / wide * t.rows < hw;
+            float d = there ? kept[i] - middle : 0.0f;
+            sum[0] += d;
+            sum[1] = fmaf(d, d, sum[1]);
+        }
+    }
+    norm_sum(&t, room, sums, sum, 2);
+    norm_moments m = norm_moments_of(a, sum[0], sum[1], n);
+    norm_channel channel[4];
+    norm_channels(a, b, c, m.rstd, m.off, channel, wide);
+    for (int32_t first = 0; first < hw; first += turn) {
+        if (hw > turn)
+            norm_read(a, &t, x, first, kept, wide);
+        LW_UNROLL
+        for (int i = 0; i < NORM_VECTORS(wide); i++) {
+            int32_t row = first + t.row + i * t.rows;
+            float v[4];
+            LW_UNROLL
+            for (int k = 0; k < wide; k++)
+                v[k] = norm_result(a, kept[i * wide + k] - middle, channel[k]);
+            if (t.row < t.rows && row < hw)
+                norm_write(a, begin + (int64_t)row * a->c, v, wide);
+        }
+    }
+    if (t.row == 0 && t.column % t.of_group == 0)
+        norm_tell(a, b * a->groups + c / width, middle + m.off, m.rstd);
+}
+
+#define GROUP_NORM(wide)                            \
+    LW_KERNEL(group_norm_##wide, lw_cuda_norm, 256) \
+    {                                               \
+        LW_SHARED float room[2][256];               \
+        LW_SHARED float sums[2][LW_CUDA_SPAN];      \
+        norm_near(&a, wide, room, sums);            \
+    }
+GROUP_NORM(4)
+GROUP_NORM(2)
+GROUP_NORM(1)
+
+enum { LAYER_KEPT = 24 }; /* numbers of a lane: with 32 there would be room for two blocks alone */
+
+/* A lane's vectors of a row from `first` on. */
+LW_ON_DEVICE void norm_lane(const float *x, int32_t width, int32_t first, float *kept)
+{
+    LW_UNROLL
+    for (int i = 0; i < LAYER_KEPT; i += 4) {
+        int32_t c = first + (i / 4 * 32 + LW_TID % 32) * 4;
+        if (c < width)
+            lw_read(kept + i, x + c, 4);
+        else
+            LW_UNROLL
+        for (int k = 0; k < 4; k++)
+            kept[i + k] = 0.0f;
+    }
+}
+
+/* Of pictures of one pixel a warp does a group, whose channels lie side by side, a multiple of four. */
+LW_KERNEL(layer_norm, lw_cuda_norm, 256)
+{
+    const int32_t turn = LAYER_KEPT * 32, width = a.c / a.groups;
+    int64_t group = LW_BX * 8 + LW_TID / 32, b = group / a.groups;
+    int32_t c0 = (int32_t)(group % a.groups) * width;
+    if (group >= a.rows)
+        return;
+    const float *x = a.x + group * width;
+    float kept[LAYER_KEPT], middle = 0.0f, sum = 0.0f, square = 0.0f;
+    for (int32_t first = 0; first < width; first += turn) {
+        norm_lane(x, width, first, kept);
+        LW_UNROLL
+        for (int i = 0; i < LAYER_KEPT; i++)
+            sum += kept[i];
+    }
+    if (!a.rms)
+        middle = lw_warp_sum(sum) / (float)width;
+    sum = 0.0f;
+    for (int32_t first = 0; first < width; first += turn) {
+        if (width > turn)
+            norm_lane(x, width, first, kept);
+        LW_UNROLL
+        for (int i = 0; i < LAYER_KEPT; i++) {
+            bool there = first + (i / 4 * 32 + LW_TID % 32) * 4 < width;
+            float d = there ? kept[i] - middle : 0.0f;
+            sum += d;
+            square = fmaf(d, d, square);
+        }
+    }
+    sum = lw_warp_sum(sum);
+    norm_moments m = norm_moments_of(&a, sum, lw_warp_sum(square), (float)width);
+    for (int32_t first = 0; first < width; first += turn) {
+        if (width > turn)
+            norm_lane(x, width, first, kept);
+        LW_UNROLL
+        for (int i = 0; i < LAYER_KEPT; i += 4) {
+            int32_t c = first + (i / 4 * 32 + LW_TID % 32) * 4;
+            if (c < width) {
+                float v[4];
+                norm_channel channel[4];
+                norm_channels(&a, b, c0 + c, m.rstd, m.off, channel, 4);
+                LW_UNROLL
+                for (int k = 0; k < 4; k++)
+                    v[k] = norm_result(&a, kept[i + k] - middle, channel[k]);
+                norm_write(&a, group * width + c, v, 4);
+            }
+        }
+    }
+    if (LW_TID % 32 == 0)
+        norm_tell(&a, group, middle + m.off, m.rstd);
 }
 
 /* The log of a row's sum of exponentials, by its block. */

@@ -166,24 +166,52 @@ LW_KERNEL(rgb_to_frame, lw_cuda_frames, 256)
 
 /* ---- casts ----------------------------------------------------------------------------------- */
 
+LW_ON_DEVICE uint8_t cast_u8(float v, float by, int32_t zero)
+{
+    float lo = (float)-zero, hi = (float)(255 - zero);
+    v = v * by;
+    v = v > lo ? v : lo; /* NaN too */
+    v = v < hi ? v : hi;
+    return (uint8_t)((int32_t)lrintf(v) + zero);
+}
+
+/* A thread for four. */
 LW_KERNEL(cast, lw_cuda_cast, 256)
 {
-    LW_EACH(e, a.n)
+    float by = 1.0f;
+    int32_t zero = 0;
+    if (a.kind == LW_CUDA_TO_U8) {
+        by = 1.0f / a.quant[0];
+        zero = (int32_t)a.quant[1];
+    }
+    LW_EACH(q, (a.n + 3) / 4)
     {
-        if (a.kind == LW_CUDA_TO_F32) {
-            ((float *)a.y)[e] = lw_bits_to_float((uint32_t)((const uint16_t *)a.x)[e] << 16);
+        const int64_t e = q * 4;
+        if (a.wide && e + 4 <= a.n) {
+            if (a.kind == LW_CUDA_TO_F32) {
+                const lw_words x = ((const lw_words *)a.x)[q];
+                ((lw_quad *)a.y)[q] = (lw_quad){{x.v[0] << 16, x.v[0] & 0xffff0000u, x.v[1] << 16,
+                                                 x.v[1] & 0xffff0000u}};
+                continue;
+            }
+            const lw_four x = ((const lw_four *)a.x)[q];
+            if (a.kind == LW_CUDA_TO_BF16)
+                ((lw_words *)a.y)[q] = (lw_words){
+                    {lw_bf16_bits(x.v[0]) | (uint32_t)lw_bf16_bits(x.v[1]) << 16,
+                     lw_bf16_bits(x.v[2]) | (uint32_t)lw_bf16_bits(x.v[3]) << 16}};
+            else
+                ((uint32_t *)a.y)[q] = cast_u8(x.v[0], by, zero) |
+                                       (uint32_t)cast_u8(x.v[1], by, zero) << 8 |
+                                       (uint32_t)cast_u8(x.v[2], by, zero) << 16 |
+                                       (uint32_t)cast_u8(x.v[3], by, zero) << 24;
             continue;
         }
-        float v = ((const float *)a.x)[e];
-        if (a.kind == LW_CUDA_TO_BF16) {
-            ((uint16_t *)a.y)[e] = lw_bf16_bits(v);
-            continue;
-        }
-        int32_t zero = (int32_t)a.quant[1];
-        float lo = (float)-zero, hi = (float)(255 - zero);
-        v = v * (1.0f / a.quant[0]);
-        v = v > lo ? v : lo; /* NaN too */
-        v = v < hi ? v : hi;
-        ((uint8_t *)a.y)[e] = (uint8_t)((int32_t)lrintf(v) + zero);
+        for (int64_t k = e; k < e + 4 && k < a.n; k++)
+            if (a.kind == LW_CUDA_TO_F32)
+                ((float *)a.y)[k] = lw_bf16_to_float(((const uint16_t *)a.x)[k]);
+            else if (a.kind == LW_CUDA_TO_BF16)
+                ((uint16_t *)a.y)[k] = lw_bf16_bits(((const float *)a.x)[k]);
+            else
+                ((uint8_t *)a.y)[k] = cast_u8(((const float *)a.x)[k], by, zero);
     }
 }

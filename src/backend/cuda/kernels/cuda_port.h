@@ -138,13 +138,6 @@ LW_ON_DEVICE int lw_same_in_warp(int x)
 {
     return __shfl_sync(0xffffffffu, x, 0);
 }
-/* Two numbers to bf16, the first as the lower half. */
-LW_ON_DEVICE uint32_t lw_bf16_two(float low, float high)
-{
-    uint32_t both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
 /* 2^x, to two units in the last place; nothing below 2^-126 */
 LW_ON_DEVICE float lw_exp2(float x)
 {
@@ -156,6 +149,18 @@ LW_ON_DEVICE float lw_exp2(float x)
 LW_ON_DEVICE void lw_put_two(void *to, uint32_t first, uint32_t second)
 {
     *(uint2 *)to = make_uint2(first, second);
+}
+/* Two numbers to bf16, the first as the lower half. */
+LW_ON_DEVICE uint32_t lw_two_bf16(float low, float high)
+{
+    uint32_t two;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
+}
+/* To two units in the last place; 0 over what is larger than 2^126. */
+LW_ON_DEVICE float lw_over(float a, float b)
+{
+    return __fdividef(a, b);
 }
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
@@ -258,6 +263,10 @@ LW_ON_DEVICE void lw_put_two(void *to, uint32_t first, uint32_t second)
     ((uint32_t *)to)[0] = first;
     ((uint32_t *)to)[1] = second;
 }
+LW_ON_DEVICE float lw_over(float a, float b)
+{
+    return a / b;
+}
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
     return lw_emu_f16_bits(x);
@@ -280,25 +289,6 @@ LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
 }
 #endif
 
-typedef struct lw_two {
-    float a, b;
-} LW_ALIGNED8 lw_two;
-
-/* Four neighbours, at a multiple of 16 bytes. */
-typedef struct lw_four {
-    float of[4];
-} LW_ALIGNED16 lw_four;
-LW_ON_DEVICE lw_four lw_four_floats(const float *p)
-{
-    return *(const lw_four *)(const void *)p;
-}
-LW_ON_DEVICE void lw_four_add(lw_four *v, lw_four w)
-{
-    LW_UNROLL
-    for (int i = 0; i < 4; i++)
-        v->of[i] += w.of[i];
-}
-
 /* Two neighbours, the first at an even place. */
 LW_ON_DEVICE uint32_t lw_two_halves(const uint16_t *p)
 {
@@ -319,21 +309,8 @@ LW_ON_DEVICE uint16_t lw_bf16_bits(float x)
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
-/* Four neighbours, at a multiple of 8 bytes. */
-typedef struct lw_four_halves {
-    uint16_t of[4];
-} LW_ALIGNED8 lw_four_halves;
-LW_ON_DEVICE lw_four_halves lw_four_to_bf16(lw_four v)
-{
-    lw_four_halves h;
-    LW_UNROLL
-    for (int i = 0; i < 4; i++)
-        h.of[i] = lw_bf16_bits(v.of[i]);
-    return h;
-}
-
 #ifndef __CUDACC__
-LW_ON_DEVICE uint32_t lw_bf16_two(float low, float high)
+LW_ON_DEVICE uint32_t lw_two_bf16(float low, float high)
 {
     return lw_bf16_bits(low) | (uint32_t)lw_bf16_bits(high) << 16;
 }
@@ -342,6 +319,77 @@ LW_ON_DEVICE uint32_t lw_bf16_two(float low, float high)
 LW_ON_DEVICE float lw_shuffle_xor(float v, int lane)
 {
     return lw_bits_to_float(lw_shuffle_xor_bits(lw_float_to_bits(v), lane));
+}
+
+/* Neighbours that come and go at once, from a place that their bytes divide. */
+typedef struct LW_ALIGNED16 lw_four {
+    float v[4];
+} lw_four;
+typedef struct LW_ALIGNED16 lw_quad {
+    uint32_t v[4];
+} lw_quad;
+typedef struct LW_ALIGNED8 lw_two {
+    float v[2];
+} lw_two;
+typedef struct LW_ALIGNED8 lw_words {
+    uint32_t v[2];
+} lw_words;
+
+LW_ON_DEVICE lw_four lw_four_floats(const float *p)
+{
+    return *(const lw_four *)(const void *)p;
+}
+LW_ON_DEVICE void lw_four_add(lw_four *v, lw_four w)
+{
+    LW_UNROLL
+    for (int i = 0; i < 4; i++)
+        v->v[i] += w.v[i];
+}
+
+/* wide: 1, 2 or 4 */
+LW_ON_DEVICE void lw_read(float *v, const float *from, const int wide)
+{
+    if (wide == 4) {
+        const lw_four f = *(const lw_four *)from;
+        LW_UNROLL
+        for (int i = 0; i < 4; i++)
+            v[i] = f.v[i];
+    } else if (wide == 2) {
+        const lw_two f = *(const lw_two *)from;
+        v[0] = f.v[0];
+        v[1] = f.v[1];
+    } else {
+        v[0] = *from;
+    }
+}
+
+LW_ON_DEVICE void lw_write(float *to, const float *v, const int wide)
+{
+    if (wide == 4)
+        *(lw_four *)to = (lw_four){{v[0], v[1], v[2], v[3]}};
+    else if (wide == 2)
+        *(lw_two *)to = (lw_two){{v[0], v[1]}};
+    else
+        *to = v[0];
+}
+
+LW_ON_DEVICE void lw_write_bf16(uint16_t *to, const float *v, const int wide)
+{
+    if (wide == 4)
+        *(lw_words *)to = (lw_words){{lw_two_bf16(v[0], v[1]), lw_two_bf16(v[2], v[3])}};
+    else if (wide == 2)
+        *(uint32_t *)to = lw_two_bf16(v[0], v[1]);
+    else
+        *to = lw_bf16_bits(v[0]);
+}
+
+/* The sum over a warp, in every lane. */
+LW_ON_DEVICE float lw_warp_sum(float v)
+{
+    LW_UNROLL
+    for (int mask = 16; mask > 0; mask /= 2)
+        v += lw_shuffle_xor(v, mask);
+    return v;
 }
 
 /* Every element once, whatever the number of blocks. */
@@ -378,21 +426,26 @@ LW_ON_DEVICE double lw_block_max(double *room, double v)
     return v;
 }
 
-/* base/kinds.h has the formulas and the order. */
+/* x / (1 + e^-by): where the exponential is no number any more, 0. */
+LW_ON_DEVICE float lw_gate(float x, float by)
+{
+    return lw_over(x, 1.0f + expf(-by));
+}
+
+/* base/kinds.h has the formulas and the order. (1 + tanh(v)) / 2 is 1 / (1 + e^-2v). */
 LW_ON_DEVICE float lw_activate(float x, int act)
 {
-    double v = (double)x;
     switch (act) {
     case 1:
         return x < 0.0f ? 0.0f : x;
     case 2:
-        return (float)(v / (1.0 + exp(-v)));
+        return lw_gate(x, x);
     case 3:
-        return (float)(0.5 * v * (1.0 + erf(v * 0.70710678118654752440)));
+        return 0.5f * x * (1.0f + erff(x * 0.70710678f));
     case 4:
-        return (float)(0.5 * v * (1.0 + tanh(0.7978845608028654 * (v + 0.044715 * v * v * v))));
+        return lw_gate(x, x * fmaf(0.07135481f * x, x, 1.5957691f));
     case 5:
-        return (float)(v / (1.0 + exp(-1.702 * v)));
+        return lw_gate(x, 1.702f * x);
     case 6:
         return x < 0.0f ? 0.0f : x > 6.0f ? 6.0f : x;
     default:

@@ -45,7 +45,7 @@ LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const
         LW_UNROLL
         for (int j = 0; j < t.columns / 4; j++) {
             int row = row0 + i * 64 + warp % 4 * 16 + lane / 4 + j % 2 * 8;
-            lw_two two = {sum[i * t.columns / 2 + j * 2], sum[i * t.columns / 2 + j * 2 + 1]};
+            lw_two two = {{sum[i * t.columns / 2 + j * 2], sum[i * t.columns / 2 + j * 2 + 1]}};
             *(lw_two *)(void *)(room + row * tile_pitch(t) + j / 2 * 8 + lane % 4 * 2) = two;
         }
     LW_SYNC();
