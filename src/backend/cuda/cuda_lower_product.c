@@ -86,9 +86,12 @@ typedef struct tile {
     double step;
 } tile;
 static const tile tiles[] = {
-    {LW_CUDA_wgmma_256x128, 1, 256, 128, 1, 1400.0}, {LW_CUDA_wgmma_128x128, 1, 128, 128, 2, 850.0},
-    {LW_CUDA_wgmma_64x64, 1, 64, 64, 2, 550.0},      {LW_CUDA_ffma_128x128, 0, 128, 128, 1, 5500.0},
-    {LW_CUDA_ffma_64x64, 0, 64, 64, 3, 1500.0},
+    {LW_CUDA_wgmma_256x128, 1, 256, 128, 1, 1700.0},
+    {LW_CUDA_wgmma_128x128, 1, 128, 128, 2, 1200.0},
+    {LW_CUDA_wgmma_128x128_deep, 1, 128, 128, 1, 1000.0},
+    {LW_CUDA_wgmma_64x64, 1, 64, 64, 2, 600.0},
+    {LW_CUDA_ffma_128x128, 0, 128, 128, 1, 7000.0},
+    {LW_CUDA_ffma_64x64, 0, 64, 64, 3, 1800.0},
 };
 enum { MULTIPROCESSORS = 132, MOST_SPLITS = 16, BLOCK_CLOCKS = 2500 };
 
@@ -105,7 +108,8 @@ static double clocks_of(const lw_cuda_product *a, const tile *t, int32_t splits)
     int64_t depth = (int64_t)(a->kh / a->phases) * (a->kw / a->phases) * a->c;
     int64_t steps = LW_CEIL_DIV(depth, t->narrow ? 64 : 32);
     int64_t each = LW_CEIL_DIV(tiles_of(a, t) * splits, MULTIPROCESSORS);
-    double clocks = (double)LW_CEIL_DIV(each, t->sharing) * BLOCK_CLOCKS +
+    double block = BLOCK_CLOCKS + t->rows * t->columns / 5.0; /* to begin, and to write */
+    double clocks = (double)LW_CEIL_DIV(each, t->sharing) * block +
                     (double)each * (double)LW_CEIL_DIV(steps, splits) * t->step;
     if (splits > 1)
         clocks += 1500.0 + splits * t->rows * t->columns / 10.0;
@@ -169,7 +173,8 @@ static void set_few(const cuda_lower *c, product_step *s)
 static void set_narrow_shapes(const cuda_lower *c, product_step *s)
 {
     const lw_cuda_product *a = &s->a;
-    if (!a->w_pitch || a->trans_x || a->backward || lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
+    if (!a->w_pitch || a->trans_x || a->backward || a->m > INT32_MAX / 2 ||
+        lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
         return;
     if (a->n <= LW_CUDA_FEW && a->m >= 64 && a->c % 4 == 0 && a->ldx % 4 == 0 && a->w_pitch % 4 == 0) {
         s->tiled.kernel = LW_CUDA_few_columns;
@@ -177,7 +182,7 @@ static void set_narrow_shapes(const cuda_lower *c, product_step *s)
         s->tiled.across = 1;
     } else if (a->k <= LW_CUDA_SHORT && a->m >= 64 && a->n % 4 == 0 && a->ldy % 4 == 0) {
         s->tiled.kernel = LW_CUDA_short_depth;
-        s->tiled.blocks = LW_CEIL_DIV(a->m, 64);
+        s->tiled.blocks = LW_CEIL_DIV(a->m, 32);
         s->tiled.across = LW_CEIL_DIV(a->n, 128);
     } else {
         return;

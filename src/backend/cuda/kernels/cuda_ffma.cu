@@ -73,47 +73,52 @@ LW_KERNEL_SHARING(ffma_64x64, lw_cuda_product, 128, 3)
 LW_KERNEL(few_columns, lw_cuda_product, 256)
 {
     int lane = LW_TID % 32;
+    int32_t row0 = ((int32_t)LW_BX * 8 + LW_TID / 32) * 2, y[2], x[2], at[2];
     float sum[2 * LW_CUDA_FEW];
     LW_UNROLL
     for (int i = 0; i < 2 * LW_CUDA_FEW; i++)
         sum[i] = 0.0f;
-    int64_t row0 = (LW_BX * 8 + LW_TID / 32) * 2;
+    LW_UNROLL
+    for (int i = 0; i < 2; i++) {
+        int32_t r = row0 + i;
+        y[i] = r < a.m ? r / a.ow % a.oh * a.stride - a.pad_t : -0x10000;
+        x[i] = r % a.ow * a.stride - a.pad_l;
+        at[i] = (r / a.ow / a.oh * a.h + y[i]) * a.width + x[i];
+    }
     LW_ROLLED
-    for (int32_t tap = 0; tap < a.kh * a.kw; tap++) {
-        int64_t from[2];
-        LW_UNROLL
-        for (int i = 0; i < 2; i++)
-            from[i] =
-                row0 + i < a.m ? product_left_at(&a, PRODUCT_CONV, row0 + i, tap * a.c) : -1;
+    for (int32_t c = lane * 4; c < a.c; c += 128)
         LW_ROLLED
-        for (int32_t c = lane * 4; c < a.c; c += 128) {
-            const float *x = (const float *)a.x + c;
-            const float *w = (const float *)a.w + (int64_t)tap * a.c + c;
-            lw_four left[2] = {{{0.0f, 0.0f, 0.0f, 0.0f}}, {{0.0f, 0.0f, 0.0f, 0.0f}}};
-            LW_UNROLL
-            for (int i = 0; i < 2; i++)
-                if (from[i] >= 0)
-                    left[i] = lw_four_floats(x + from[i]);
-            LW_UNROLL
-            for (int j = 0; j < LW_CUDA_FEW; j++) {
-                if (j >= a.n)
-                    break;
-                lw_four right = lw_four_floats(w + (int64_t)j * a.w_pitch);
+        for (int32_t ky = 0; ky < a.kh; ky++)
+            LW_ROLLED
+            for (int32_t kx = 0; kx < a.kw; kx++) {
+                const float *w = (const float *)a.w + (ky * a.kw + kx) * a.c + c;
+                lw_four left[2] = {{{0.0f, 0.0f, 0.0f, 0.0f}}, {{0.0f, 0.0f, 0.0f, 0.0f}}};
                 LW_UNROLL
-                for (int k = 0; k < 4; k++) {
-                    sum[j] = fmaf(left[0].v[k], right.v[k], sum[j]);
-                    sum[LW_CUDA_FEW + j] =
-                        fmaf(left[1].v[k], right.v[k], sum[LW_CUDA_FEW + j]);
+                for (int i = 0; i < 2; i++) {
+                    bool in = y[i] + ky >= 0 && y[i] + ky < a.h && x[i] + kx >= 0 &&
+                              x[i] + kx < a.width;
+                    int64_t pixel = at[i] + ky * a.width + kx;
+                    if (in)
+                        left[i] = lw_four_floats((const float *)a.x + pixel * a.ldx + c);
+                }
+                LW_UNROLL
+                for (int j = 0; j < LW_CUDA_FEW; j++) {
+                    if (j >= a.n)
+                        break;
+                    lw_four right = lw_four_floats(w + j * a.w_pitch);
+                    LW_UNROLL
+                    for (int k = 0; k < 4; k++) {
+                        sum[j] = fmaf(left[0].v[k], right.v[k], sum[j]);
+                        sum[LW_CUDA_FEW + j] =
+                            fmaf(left[1].v[k], right.v[k], sum[LW_CUDA_FEW + j]);
+                    }
                 }
             }
-        }
-    }
     float own = 0.0f; /* lane i finishes sum i */
     LW_UNROLL
     for (int i = 0; i < 2 * LW_CUDA_FEW; i++) {
-        LW_UNROLL
-        for (int bits = 16; bits > 0; bits /= 2)
-            sum[i] += lw_shuffle_xor(sum[i], bits);
+        if (i % LW_CUDA_FEW < a.n)
+            sum[i] = lw_warp_sum(sum[i]);
         own = lane == i ? sum[i] : own;
     }
     int64_t row = row0 + lane / LW_CUDA_FEW;
@@ -121,49 +126,64 @@ LW_KERNEL(few_columns, lw_cuda_product, 256)
         product_finish(&a, a.drop_rows ? PRODUCT_MATMUL : PRODUCT_CONV, row, lane % LW_CUDA_FEW, own);
 }
 
-/* A short depth: a block for 64 pixels and 128 columns, whose windows and weights all fit into shared memory; a thread has
- * four columns of eight pixels. */
+/* A short depth: a block for 32 pixels and 128 columns, whose windows and weights all fit into shared memory; a thread has
+ * four columns of four pixels. */
 LW_KERNEL(short_depth, lw_cuda_product, 256)
 {
-    LW_SHARED LW_ALIGNED16 float right[LW_CUDA_SHORT * 128];
-    LW_SHARED float left[64 * LW_CUDA_SHORT];
+    enum { WIDE = 128 + 4 };
+    LW_SHARED LW_ALIGNED16 float right[LW_CUDA_SHORT * WIDE];
+    LW_SHARED float left[32 * LW_CUDA_SHORT];
     int32_t column0 = (int32_t)LW_BY * 128, column = column0 + LW_TID % 32 * 4;
-    int pixel0 = LW_TID / 32 * 8;
-    int64_t row0 = LW_BX * 64;
-    lw_four sum[8];
-    for (int e = LW_TID; e < 128 * a.k; e += 256)
-        right[e % a.k * 128 + e / a.k] =
-            column0 + e / a.k < a.n
-                ? ((const float *)a.w)[(int64_t)(column0 + e / a.k) * a.w_pitch + e % a.k]
-                : 0.0f;
-    for (int e = LW_TID; e < 64 * a.k; e += 256) {
-        int64_t row = row0 + e / a.k;
-        int64_t from = row < a.m ? product_left_at(&a, PRODUCT_CONV, row, e % a.k) : -1;
-        left[e] = from < 0 ? 0.0f : ((const float *)a.x)[from];
+    int32_t row0 = (int32_t)LW_BX * 32, pixel0 = LW_TID / 32 * 4;
+    /* eight threads gather a pixel's window */
+    int32_t r = row0 + LW_TID / 8, y = r / a.ow % a.oh * a.stride - a.pad_t;
+    int32_t x = r % a.ow * a.stride - a.pad_l, b = r / a.ow / a.oh;
+    lw_four sum[4];
+    LW_UNROLL_BY(4)
+    for (int32_t k = LW_TID % 8; k < a.k; k += 8) {
+        int32_t tap = k / a.c, i = y + tap / a.kw, j = x + tap % a.kw;
+        bool in = r < a.m && i >= 0 && i < a.h && j >= 0 && j < a.width;
+        left[LW_TID / 8 * LW_CUDA_SHORT + k] =
+            in ? ((const float *)a.x)[(((int64_t)b * a.h + i) * a.width + j) * a.ldx + k % a.c] : 0.0f;
+    }
+    LW_UNROLL_BY(4)
+    for (int32_t e = LW_TID; e < 128 * a.k; e += 256) {
+        int32_t k = e % a.k, n = e / a.k;
+        right[k * WIDE + n] =
+            column0 + n < a.n ? ((const float *)a.w)[(int64_t)(column0 + n) * a.w_pitch + k] : 0.0f;
     }
     LW_SYNC();
     LW_UNROLL
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 4; i++)
         LW_UNROLL
         for (int j = 0; j < 4; j++)
             sum[i].v[j] = 0.0f;
-    LW_ROLLED
+    LW_UNROLL_BY(4)
     for (int32_t k = 0; k < a.k; k++) {
-        lw_four w = lw_four_floats(right + k * 128 + LW_TID % 32 * 4);
+        lw_four w = lw_four_floats(right + k * WIDE + LW_TID % 32 * 4);
         LW_UNROLL
-        for (int i = 0; i < 8; i++) {
-            float x = left[(pixel0 + i) * a.k + k];
+        for (int i = 0; i < 4; i++) {
+            float v = left[(pixel0 + i) * LW_CUDA_SHORT + k];
             LW_UNROLL
             for (int j = 0; j < 4; j++)
-                sum[i].v[j] = fmaf(x, w.v[j], sum[i].v[j]);
+                sum[i].v[j] = fmaf(v, w.v[j], sum[i].v[j]);
         }
     }
     if (column >= a.n)
         return;
     LW_UNROLL
-    for (int i = 0; i < 8; i++) {
-        int64_t row = row0 + pixel0 + i;
-        if (row < a.m)
-            product_finish_four(&a, row, a.image_bias ? row / (a.oh * a.ow) : 0, column, sum[i].v);
+    for (int i = 0; i < 4; i++) {
+        int32_t row = row0 + pixel0 + i;
+        if (row >= a.m)
+            continue;
+        if (a.bias)
+            lw_four_add(&sum[i], lw_four_floats(a.bias + column));
+        if (a.image_bias)
+            lw_four_add(&sum[i], lw_four_floats(a.image_bias +
+                                                (int64_t)(row / (a.oh * a.ow)) * a.n + column));
+        if (a.residual && !a.drop_rows)
+            lw_four_add(&sum[i],
+                        lw_four_floats(a.residual + (int64_t)row * a.ld_residual + column));
+        product_write_four(&a, row, column, sum[i]);
     }
 }

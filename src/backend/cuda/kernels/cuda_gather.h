@@ -76,21 +76,18 @@ LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind ki
         ((float *)a->y)[row * a->ldy + column] = sum;
 }
 
-/* Of four neighbours, the first at a multiple of four, which all rows begin at. image: of the row. */
-LW_ON_DEVICE void product_finish_four(const lw_cuda_product *a, int64_t row, int64_t image,
-                                      int32_t column, const float *from)
+/* Four neighbours, the first at a multiple of four, which all rows begin at; v has everything but dropout and what is behind
+ * it. */
+LW_ON_DEVICE void product_write_four(const lw_cuda_product *a, int64_t row, int32_t column,
+                                     lw_four v)
 {
-    lw_four v = lw_four_floats(from);
-    if (a->bias)
-        lw_four_add(&v, lw_four_floats(a->bias + column));
-    if (a->image_bias)
-        lw_four_add(&v, lw_four_floats(a->image_bias + image * a->n + column));
-    if (a->drop_rows)
+    if (a->drop_rows) {
         LW_UNROLL
         for (int i = 0; i < 4; i++)
             v.v[i] = product_drop(a, row, column + i, v.v[i]);
-    if (a->residual)
-        lw_four_add(&v, lw_four_floats(a->residual + row * a->ld_residual + column));
+        if (a->residual)
+            lw_four_add(&v, lw_four_floats(a->residual + row * a->ld_residual + column));
+    }
     LW_UNROLL
     for (int i = 0; i < 4; i++)
         v.v[i] = lw_activate(v.v[i], a->act);

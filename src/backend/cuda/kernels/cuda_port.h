@@ -38,6 +38,8 @@
 #define LW_ON_DEVICE static __device__ __forceinline__
 #define LW_SHARED __shared__
 #define LW_UNROLL _Pragma("unroll")
+#define LW_PRAGMA(text) _Pragma(#text)
+#define LW_UNROLL_BY(n) LW_PRAGMA(unroll n)
 #define LW_ROLLED _Pragma("unroll 1") /* copies of the body would spill registers */
 #define LW_TID ((int)threadIdx.x)
 #define LW_BX ((int64_t)blockIdx.x)
@@ -199,6 +201,7 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_ON_DEVICE static inline
 #define LW_SHARED static
 #define LW_UNROLL
+#define LW_UNROLL_BY(n)
 #define LW_ROLLED
 #define LW_TID lw_emu_tid
 #define LW_BX lw_emu_bx

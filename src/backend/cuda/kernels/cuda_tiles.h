@@ -198,11 +198,23 @@ LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const 
     LW_UNROLL
     for (int i = 0; i < numbers; i++)
         sum[i] = 0.0f;
-    LW_ROLLED
-    for (int k = 0; k < a->splits; k++)
-        LW_UNROLL
-        for (int i = 0; i < numbers; i++)
-            sum[i] += lw_load_far(part + ((int64_t)k * numbers + i) * t.threads);
+    enum { FAR = 32 };
+    const int at_once = numbers > FAR ? 1 : 4; /* parts of so many numbers each that are underway */
+    LW_UNROLL
+    for (int from = 0; from < numbers; from += FAR)
+        LW_ROLLED
+        for (int k = 0; k < a->splits; k += at_once) {
+            float far[4 * FAR];
+            LW_UNROLL
+            for (int i = 0; i < at_once * FAR; i++)
+                far[i] = k + i / FAR < a->splits
+                             ? lw_load_far(part + ((int64_t)(k + i / FAR) * numbers + from + i % FAR) *
+                                                      t.threads)
+                             : 0.0f;
+            LW_UNROLL
+            for (int i = 0; i < at_once * FAR; i++)
+                sum[from + i % FAR] += far[i];
+        }
     if (LW_TID == 0)
         a->arrived[s->tile] = 0;
     return true;
@@ -214,25 +226,53 @@ LW_ON_DEVICE int tile_pitch(const tile_shape t)
     return t.columns + 8;
 }
 
-/* What is behind the sums, from shared memory, so that what is read and written is a row's neighbours. */
+/* What is behind the sums, from shared memory: a thread has four columns of every so many rows, and reads what is beside
+ * eight of them at once, before it writes any. */
 LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
                               const float *room)
 {
+    enum { AT_ONCE = 8 };
+    const int across = t.columns / 4, apart = t.threads / across;
+    int32_t column = s->column0 + LW_TID % across * 4;
+    if (column >= a->n)
+        return;
+    lw_four bias = {{0.0f, 0.0f, 0.0f, 0.0f}};
+    if (a->bias)
+        bias = lw_four_floats(a->bias + column);
     LW_ROLLED
-    for (int e = LW_TID; e < t.rows * t.columns / 4; e += t.threads) {
-        int32_t r = s->row0 + e / (t.columns / 4), column = s->column0 + e % (t.columns / 4) * 4;
-        if (r >= a->phase_rows || column >= a->n)
-            continue;
-        int64_t row = r, image = 0;
-        if (a->phases > 1) {
-            tile_pixel at = tile_pixel_of(a, r);
-            row = ((int64_t)at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow +
-                  at.j * a->phases + s->phase_x;
+    for (int r0 = LW_TID / across; r0 < t.rows; r0 += AT_ONCE * apart) {
+        lw_four v[AT_ONCE];
+        int32_t row[AT_ONCE];
+        LW_UNROLL
+        for (int i = 0; i < AT_ONCE; i++) {
+            int32_t r = s->row0 + r0 + i * apart;
+            row[i] = r;
+            v[i] = bias;
+            if (r >= a->phase_rows) {
+                row[i] = -1;
+                continue;
+            }
+            if (a->phases > 1) {
+                tile_pixel at = tile_pixel_of(a, r);
+                row[i] = (at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow +
+                         at.j * a->phases + s->phase_x;
+            }
+            if (a->image_bias)
+                lw_four_add(&v[i], lw_four_floats(a->image_bias +
+                                                  (int64_t)(row[i] / (a->oh * a->ow)) * a->n +
+                                                  column));
+            if (a->residual && !a->drop_rows)
+                lw_four_add(&v[i],
+                            lw_four_floats(a->residual + (int64_t)row[i] * a->ld_residual + column));
         }
-        if (a->image_bias)
-            image = row / (a->oh * a->ow);
-        product_finish_four(a, row, image, column,
-                            room + e / (t.columns / 4) * tile_pitch(t) + e % (t.columns / 4) * 4);
+        LW_UNROLL
+        for (int i = 0; i < AT_ONCE; i++) {
+            if (row[i] < 0)
+                continue;
+            lw_four_add(&v[i], lw_four_floats(room + (r0 + i * apart) * tile_pitch(t) +
+                                              LW_TID % across * 4));
+            product_write_four(a, row[i], column, v[i]);
+        }
     }
 }
 

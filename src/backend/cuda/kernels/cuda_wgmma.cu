@@ -66,6 +66,14 @@ LW_KERNEL_SHARING(wgmma_128x128, lw_cuda_product, 256, 2)
     wgmma_tile(&a, t, 1, shared);
 }
 
+/* One block alone on a multiprocessor: more places are underway. */
+LW_KERNEL_SHARING(wgmma_128x128_deep, lw_cuda_product, 256, 1)
+{
+    LW_SHARED_AT_LAUNCH(shared);
+    const tile_shape t = {256, 128, 128, 8, 6, 4, true};
+    wgmma_tile(&a, t, 1, shared);
+}
+
 LW_KERNEL_SHARING(wgmma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
