@@ -212,11 +212,14 @@ LW_ON_DEVICE void flash_fetch(const lw_cuda_attention *a, const attention_room *
         }
         return;
     }
+    const int turn = together % 8 * 8; /* 12 rows further, the fourth chunk from there */
+    int at = flash_at(channels, row, c / 8);
+    int64_t further = (int64_t)together * pitch;
     from += (int64_t)(first + row) * pitch;
     LW_UNROLL
-    for (int e = 0; e < rows; e += together)
-        if (rows % together == 0 || row + e < rows)
-            flash_copy(piece, to + flash_at(channels, row + e, c / 8), from + e * pitch,
+    for (int e = 0; e < rows; e += together, from += further)
+        if (e + together <= rows || row + e < rows)
+            flash_copy(piece, to + e * channels + (at ^ e / together % 2 * turn), from,
                        channel && first + row + e < end);
 }
 
