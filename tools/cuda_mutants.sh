@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cuda_mutants.sh [BUILD] [barriers|packed|drift]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of
+# cuda_mutants.sh [BUILD] [barriers|packed|drift|attention]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of
 # them after the other, and breaks in one way after the other how weights of products of bf16 are packed, in kernels and on the
-# host, and how the drift field is computed; runs the op cases and the tests of the device and of its drift field on the
+# host, and how the drift field and attention on tensor cores are computed; runs the op cases and the tests of the device and of its drift field on the
 # emulating driver: every mutant must die. Exit 1: one lived, or what there is fails as it is. BUILD was made with Ninja and
 # has test_ops, test_device and test_drift_device.
 set -u
@@ -175,6 +175,37 @@ drift() {
     for name in drift drift_sums drift_mma; do make_gpu "$dir/$kernels/cuda_$name.cu"; done
 }
 
+attention() {
+    # which tokens and channels there are, and the stage they come to
+    in_kernel cuda_attention.cu 'channel && first + row + e < end' channel
+    in_kernel cuda_attention.cu 'channel && first + row + e < end' 'first + row + e < end'
+    in_kernel cuda_attention.cu 'channel && first + row < end' channel
+    in_kernel cuda_attention.cu '% 2 * turn' '% 2 * 0'
+    in_kernel cuda_attention.cu '(j / keys & 1) * FLASH_STAGE' 0
+    in_kernel cuda_attention.cu '(j & (keys - 1)) * channels' 0
+    in_kernel cuda_attention.cu 'bool there = i < room->queries' 'bool there = true'
+    # softmax: keys there are not, a new greatest score, the lanes of a row
+    in_kernel cuda_attention.cu '>= count)' '> count)'
+    in_kernel cuda_attention.cu 'lw_exp2((*top - up) * scale)' 1.0f
+    in_kernel cuda_attention.cu 'fmaf(shared->total[r][LW_TID], down, total)' total
+    in_kernel cuda_attention.cu '*= down;' '*= 1.0f;'
+    for lane in 1 2; do
+        in_kernel cuda_attention.cu "up = fmaxf(up, lw_shuffle_xor(up, $lane));" ''
+        in_kernel cuda_attention.cu "total += lw_shuffle_xor(total, $lane);" ''
+    done
+    # products and what is written
+    in_kernel cuda_attention.cu '(keys ^ k * 16)' keys
+    in_kernel cuda_attention.cu '(values ^ n * 16)' values
+    in_kernel cuda_attention.cu 'lw_ldmatrix_x4_trans' lw_ldmatrix_x4
+    in_kernel cuda_attention.cu 'if (there && c < a->hd)' 'if (there)'
+    in_kernel cuda_attention.cu 'if (c < a->hd)' 'if (true)'
+    in_kernel cuda_attention.cu 'odd ? got : low' low
+    make_gpu "$dir/$kernels/cuda_attention.cu"
+    norm=src/backend/cuda/cuda_lower_norm.c
+    on_host $norm 'a.tiles = LW_CEIL_DIV(s->most, flash[i].queries)' 'a.tiles = 1'
+    on_host $norm 's->a.hd > flash[i].channels' 's->a.hd > 128'
+}
+
 cp "$kernels"/* "$dir/$kernels"
 make_gpu "$dir/$kernels"/*.cu
 if ! passes; then
@@ -187,5 +218,6 @@ if [ -z "$only" ] || [ "$only" = packed ]; then
     packed_host
 fi
 if [ -z "$only" ] || [ "$only" = drift ]; then drift; fi
+if [ -z "$only" ] || [ "$only" = attention ]; then attention; fi
 echo "$((all - lived)) of $all mutants died"
 [ "$lived" -eq 0 ]

@@ -335,14 +335,14 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
 
 void lw_emu_ldmatrix(uint32_t out[4], const void *row, bool transposed)
 {
-    static const uint16_t *rows[THREADS];
+    static uint16_t rows[THREADS][8]; /* as each lane finds its own */
     int first = lw_emu_tid / WARP * WARP, g = lw_emu_tid % WARP / 4, t = lw_emu_tid % 4 * 2;
     if ((uintptr_t)row % 16)
         wrong("a row of a matrix that is not aligned");
-    rows[lw_emu_tid] = row;
+    memcpy(rows[lw_emu_tid], row, sizeof rows[0]);
     lw_emu_sync_warp();
     for (int i = 0; i < 4; i++) {
-        const uint16_t *const *r = rows + first + i * 8;
+        uint16_t(*r)[8] = rows + first + i * 8;
         uint32_t low = transposed ? r[t][g] : r[g][t];
         uint32_t high = transposed ? r[t + 1][g] : r[g][t + 1];
         out[i] = low | high << 16;

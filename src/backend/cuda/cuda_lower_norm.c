@@ -126,9 +126,8 @@ static const struct {
 } flash[] = {{LW_CUDA_flash_64x16, 16, 64, 1},   {LW_CUDA_flash_64x32, 32, 64, 1},
              {LW_CUDA_flash_64x64, 64, 64, 5},   {LW_CUDA_flash_96x64, 64, 96, 4},
              {LW_CUDA_flash_128x64, 64, 128, 4}, {LW_CUDA_flash_64x128, 128, 64, 1}};
-enum {
-    FLASH_FEW = 264
-}; /* blocks of 64 queries: two for each multiprocessor of the largest GPUs */
+/* blocks of 64 queries: two for each multiprocessor of the largest GPUs */
+enum { FLASH_FEW = 264 };
 
 /* The one that does the least for nothing; where there is little to do, that with the smallest blocks. */
 static int flash_of(const attention_step *s)

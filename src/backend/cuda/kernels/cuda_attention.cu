@@ -8,10 +8,9 @@ typedef struct attention_room {
 } attention_room;
 
 /* which: heads of a sample or window follow each other */
-LW_ON_DEVICE attention_room attention_room_of(const lw_cuda_attention *a, int64_t which)
+LW_ON_DEVICE attention_room attention_room_of(const lw_cuda_attention *a, int32_t which)
 {
-    attention_room r = {
-        (int32_t)(which / a->heads), (int32_t)(which % a->heads), 0, 0, a->tq, a->tk};
+    attention_room r = {which / a->heads, which % a->heads, 0, 0, a->tq, a->tk};
     if (a->window) {
         int32_t across = (a->width + a->window - 1) / a->window;
         int32_t down = (a->height + a->window - 1) / a->window;
@@ -66,7 +65,7 @@ LW_ON_DEVICE void attention_tile(const lw_cuda_attention *a, const bool narrow, 
                                  float (*score)[LW_CUDA_KEYS + 1])
 {
     const int pitch = LW_CUDA_HEAD + 1;
-    attention_room room = attention_room_of(a, LW_BX);
+    attention_room room = attention_room_of(a, (int32_t)LW_BX);
     int r = LW_TID / 16, lane = LW_TID % 16;
     int32_t i = (int32_t)LW_BY * LW_CUDA_QUERIES + r;
     bool asks = i < room.queries;
@@ -212,11 +211,14 @@ LW_ON_DEVICE void flash_fetch(const lw_cuda_attention *a, const attention_room *
         }
         return;
     }
+    const int turn = together % 8 * 8; /* 12 rows further, the fourth chunk from there */
+    int at = flash_at(channels, row, c / 8);
+    int64_t further = (int64_t)together * pitch;
     from += (int64_t)(first + row) * pitch;
     LW_UNROLL
-    for (int e = 0; e < rows; e += together)
-        if (rows % together == 0 || row + e < rows)
-            flash_copy(piece, to + flash_at(channels, row + e, c / 8), from + e * pitch,
+    for (int e = 0; e < rows; e += together, from += further)
+        if (e + together <= rows || row + e < rows)
+            flash_copy(piece, to + e * channels + (at ^ e / together % 2 * turn), from,
                        channel && first + row + e < end);
 }
 
@@ -338,8 +340,8 @@ LW_ON_DEVICE void flash_block(const lw_cuda_attention *a, flash_shared *shared, 
 {
     const int keys = FLASH_TILE / channels, threads = warps * 32;
     uint16_t *stage = shared->stage;
-    attention_room room = attention_room_of(a, LW_BX / a->tiles);
-    int32_t first = (int32_t)(LW_BX % a->tiles) * warps * sets * 16, end = room.keys;
+    attention_room room = attention_room_of(a, (int32_t)LW_BX / a->tiles);
+    int32_t first = (int32_t)LW_BX % a->tiles * warps * sets * 16, end = room.keys;
     if (first >= room.queries) /* a window that is cut off */
         return;
     const uint16_t *q = (const uint16_t *)a->q + room.sample * a->q_sample + room.head * a->hd;
