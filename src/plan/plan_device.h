@@ -107,7 +107,7 @@ typedef struct lw_device {
     bool (*pack)(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                  void *attr);
     /* Can node n read input i (i < 0: write output 0) with a pitch between rows that is larger than
-     * a row? NULL: nothing can. */
+     * a row? Of a slice of rows, input 0: may its result stay there? NULL: nothing can. */
     bool (*pitched)(void *self, const lw_graph *g, const lw_node *n, int i);
     /* Elements between rows of a value of this type with which products read it fastest, at least a
      * row. NULL: a row. */

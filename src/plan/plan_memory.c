@@ -44,6 +44,9 @@ static void replace_slot(lw_plan *p, uint32_t old, uint32_t by, int from)
         for (int i = 0; i < s->node->n_out; i++)
             s->out[i] = s->out[i] == old ? by : s->out[i];
     }
+    for (uint32_t i = 1; i <= p->n_slots; i++)
+        if (p->slot[i].place == LW_PLACE_VIEW && p->slot[i].base == old)
+            p->slot[i].base = by;
 }
 
 static void share_in_place(lw_plan *p)

@@ -5,7 +5,8 @@
  * slots, before lowering, since lowerings ask for pitches. It happens when the producer can write
  * and all readers can read with a pitch between rows, as the device says, and the caller cannot see
  * the value. Rows that the device reads faster with gaps between them get gaps, on the same terms.
- * The result's memory then lives from its first part to the last reader of any. A pure
+ * The result's memory then lives from its first part to the last reader of any. On the same terms
+ * a slice of the last dimension is read where it was cut from, if the device says so. A pure
  * function of the graph: never of the batch.
  */
 #include "plan/plan_pass.h"
@@ -81,6 +82,28 @@ static void place_operand(lw_plan *p, int step, int i, int32_t at)
     p->step[step].cost.bytes -= 2.0 * (double)s->bytes; /* neither read nor written here */
 }
 
+/* The result of a slice, read where it lies. */
+static void place_slice(lw_plan *p, int step)
+{
+    lw_graph *g = p->graph;
+    const lw_node *n = p->step[step].node;
+    lw_val v = n->out[0], of = n->in[0];
+    int32_t at = ((const lw_attr_axis *)n->attr)->begin;
+    uint32_t base = p->slot_of[of.id];
+    lw_slot *s = &p->slot[p->slot_of[v.id]], *b = &p->slot[base];
+    if (!private_slot(s) || !private_slot(b) ||
+        lw_val_pitch(g, of) != lw_type_last(lw_val_type(g, of)) ||
+        lw_val_pitch(g, v) == lw_val_pitch(g, of) || !pitched(p, n, 0) ||
+        !readers_agree(p, v, NULL))
+        return;
+    set_views(g, v, (lw_view){.of = of, .at = at});
+    s->place = LW_PLACE_VIEW;
+    s->base = base;
+    s->offset = (size_t)at * lw_dtype_size(lw_val_type(g, v).dtype);
+    b->last = LW_MAX(b->last, s->last);
+    p->step[step].cost.bytes = 0.0;
+}
+
 /* Gaps between the rows of v where the device wants them, and nobody else reads them dense. */
 static void space_rows(lw_plan *p, lw_val v)
 {
@@ -100,6 +123,9 @@ int lw_pass_place(lw_plan *p)
     for (int k = p->n_prepare; k < p->n_steps; k++) {
         const lw_node *n = p->step[k].node;
         lw_type t = lw_val_type(p->graph, n->out[0]);
+        if (n->op == LW_OP_SLICE && t.dtype == LW_F32 && t.rank > 1 &&
+            ((const lw_attr_axis *)n->attr)->axis == t.rank - 1)
+            place_slice(p, k);
         if (n->op != LW_OP_CONCAT || t.dtype != LW_F32 ||
             ((const lw_attr_axis *)n->attr)->axis != t.rank - 1 || t.rank < 2)
             continue;

@@ -484,6 +484,31 @@ static lw_val b_norm_ada(op_ctx *c)
     return lw_group_norm_op(G, x, gm, bt, X(-.5f, .5f, 3, 16), X(-1, 1, 3, 16), 8, 1e-5f,
                             LW_ACT_SILU);
 }
+/* Scale and shift are slices of a result, one of them by an offset that four numbers do not divide, and of a slice. */
+static lw_val norm_slices(op_ctx *c, int32_t at, bool twice)
+{
+    lw_val x = op_f32(c, false, -2, 3, DIMS(3, 4, 4, 16));
+    lw_val e = lw_linear_op(G, op_f32(c, false, -.5f, .5f, DIMS(3, 24)),
+                            op_f32(c, false, -.5f, .5f, DIMS(36, 24)), LW_NOVAL);
+    lw_val shift = lw_slice(G, e, 1, 16 + at, 32 + at);
+    if (twice)
+        shift = lw_slice(G, lw_slice(G, e, 1, 8, 36), 1, 8 + at, 24 + at);
+    return lw_group_norm_op(G, x, op_f32(c, false, .5f, 1.5f, DIMS(16)),
+                            op_f32(c, false, -1, 1, DIMS(16)), lw_slice(G, e, 1, 0, 16), shift, 4,
+                            1e-5f, LW_ACT_SILU);
+}
+static lw_val b_norm_slices(op_ctx *c)
+{
+    return norm_slices(c, 0, false);
+}
+static lw_val b_norm_slices_odd(op_ctx *c)
+{
+    return norm_slices(c, 3, false);
+}
+static lw_val b_norm_slices_twice(op_ctx *c)
+{
+    return norm_slices(c, 4, true);
+}
 static lw_val b_norm_relu(op_ctx *c)
 {
     return lw_group_norm_op(G, X(-2, 3, 2, 4, 4, 8), X(.5f, 1.5f, 8), X(-1, 1, 8), LW_NOVAL,
@@ -1001,6 +1026,9 @@ static const op_case cases[] = {
     CASE("norm_wide", b_norm_wide, 2e-5, 0),
     CASE("norm_rows", b_norm_rows, 2e-5, 0),
     CASE("norm_ada", b_norm_ada, 2e-5, 5e-3),
+    CASE("norm_slices", b_norm_slices, 2e-5, 0),
+    CASE("norm_slices_odd", b_norm_slices_odd, 2e-5, 0),
+    CASE("norm_slices_twice", b_norm_slices_twice, 2e-5, 0),
     CASE("norm_plain", b_norm_relu, 2e-5, 5e-3),
     CASE("attention", b_attention, 2e-5, 5e-3),
     CASE("attention_pool", b_attention_pool, 2e-5, 5e-3),

@@ -461,6 +461,7 @@ int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
                          .self = d,
                          .lower = lower,
                          .pack = lw_cuda_wants_pack,
+                         .pitched = lw_cuda_pitched,
                          .run = run,
                          .replay = lw_cuda_replay,
                          .forget = lw_cuda_forget,

@@ -90,18 +90,38 @@ int lw_cuda_lower_concat(cuda_lower *c)
     return 0;
 }
 
+/* A slice that its readers find where it was cut from. */
+static void stay_task(const lw_task *t)
+{
+    (void)t;
+}
+
+bool lw_cuda_pitched(void *self, const lw_graph *g, const lw_node *n, int i)
+{
+    (void)self;
+    if (i < 0 || lw_val_type(g, n->in[i]).dtype != LW_F32)
+        return false;
+    if (n->op == LW_OP_GROUP_NORM)
+        return i == 3 || i == 4;
+    return n->op == LW_OP_SLICE &&
+           ((const lw_attr_axis *)n->attr)->axis == lw_val_type(g, n->in[0]).rank - 1;
+}
+
 int lw_cuda_lower_slice(cuda_lower *c)
 {
     const lw_attr_axis *at = c->n->attr;
     if (lw_dtype_size(cuda_out(c, 0).dtype) != sizeof(uint32_t))
         return lw_cuda_lacks(c, " of other than 32-bit numbers");
-    copy_step *s = lw_cuda_arg(c, sizeof *s, slice_task);
+    const bool stays = lw_val_ok(lw_val_view(c->g, c->n->out[0]).of);
+    copy_step *s = lw_cuda_arg(c, sizeof *s, stays ? stay_task : slice_task);
     if (!s)
         return LW_ENOMEM;
     s->width[0] = s->y_pitch = inner(cuda_out(c, 0), at->axis);
     s->x_pitch = inner(cuda_in(c, 0), at->axis);
     s->skip = at->begin * (s->x_pitch / cuda_in(c, 0).dim[at->axis]);
     s->rows = lw_type_count(cuda_out(c, 0)) / s->width[0];
+    if (at->axis == cuda_in(c, 0).rank - 1)
+        s->x_pitch = lw_val_pitch(c->g, c->n->in[0]);
     return 0;
 }
 

@@ -22,6 +22,7 @@ static bool aligned(const lw_cuda_norm *a, int32_t wide)
                           (uintptr_t)(a->store ? NULL : a->y),
                     bf16 = (uintptr_t)a->also | (uintptr_t)(a->store ? a->y : NULL);
     return f32 % ((uintptr_t)wide * sizeof(float)) == 0 &&
+           (a->scale_pitch | a->shift_pitch) % wide == 0 &&
            bf16 % ((uintptr_t)wide * sizeof(uint16_t)) == 0;
 }
 
@@ -53,8 +54,8 @@ static void norm_task(const lw_task *t)
         part.also = a.also ? (uint16_t *)a.also + b * a.hw * ch : NULL;
         part.mean = a.mean ? a.mean + b * a.groups : NULL;
         part.rstd = a.rstd ? a.rstd + b * a.groups : NULL;
-        part.scale = a.scale ? a.scale + b * ch : NULL;
-        part.shift = a.shift ? a.shift + b * ch : NULL;
+        part.scale = a.scale ? a.scale + b * a.scale_pitch : NULL;
+        part.shift = a.shift ? a.shift + b * a.shift_pitch : NULL;
         lw_cuda_launch(s->step.d, kernel, across, rows, &part);
     }
 }
@@ -103,6 +104,8 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
                           .rms = at->rms,
                           .eps = at->eps,
                           .store = at->store == LW_BF16};
+    s->a.scale_pitch = cuda_has(c, 3) ? lw_val_pitch(c->g, c->n->in[3]) : 0;
+    s->a.shift_pitch = cuda_has(c, 4) ? lw_val_pitch(c->g, c->n->in[4]) : 0;
     choose(s);
     return 0;
 }

@@ -65,6 +65,9 @@ cuda_lower_fn lw_cuda_lower_matmul, lw_cuda_lower_conv2d, lw_cuda_lower_conv2d_d
 bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                         void *attr);
 
+/* lw_device.pitched: rows of scales and shifts of norms. */
+bool lw_cuda_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
+
 /* Starts a kernel; args: the struct that cuda_kernels.def names. Failures are kept and told by the
  * device's next run. */
 void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args);

@@ -18,9 +18,9 @@ LW_ON_DEVICE void norm_channels(const lw_cuda_norm *a, int64_t b, int32_t c, flo
     if (a->beta)
         lw_read(beta, a->beta + c, wide);
     if (a->scale)
-        lw_read(scale, a->scale + b * a->c + c, wide);
+        lw_read(scale, a->scale + b * a->scale_pitch + c, wide);
     if (a->shift)
-        lw_read(shift, a->shift + b * a->c + c, wide);
+        lw_read(shift, a->shift + b * a->shift_pitch + c, wide);
     LW_UNROLL
     for (int k = 0; k < wide; k++) {
         n[k].factor = by * gamma[k] * (1.0f + scale[k]);
