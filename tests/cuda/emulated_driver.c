@@ -45,8 +45,8 @@ static struct {
     thread_state state;
     int fiber;
 } threads[THREADS];
-static int n_copies[THREADS];                   /* each thread's, underway */
-static int order[THREADS], born, n_threads, on; /* on: the fiber that runs */
+static int n_copies[THREADS], n_groups[THREADS]; /* each thread's, underway; groups it ended */
+static int order[THREADS], born, n_threads, on;  /* on: the fiber that runs */
 static jmp_buf scheduler;
 static void (*body)(const void *);
 static const void *body_args;
@@ -183,6 +183,7 @@ static bool run_block(int n)
     for (int i = 0; i < n; i++)
         threads[i].state = UNBORN;
     memset(n_copies, 0, sizeof n_copies);
+    memset(n_groups, 0, sizeof n_groups);
     born = 0;
     n_threads = n;
     while (born < n)
@@ -201,12 +202,14 @@ static bool run_block(int n)
 
 /* ---- copies that go on by themselves, and products of a warp ------------------------------------ */
 
-enum { UNDERWAY = 8 };
-static struct {
+enum { UNDERWAY = 16 };
+typedef struct copy {
     void *to;
     const void *from;
     bool there;
-} copies[THREADS][UNDERWAY];
+    int group;
+} copy;
+static copy copies[THREADS][UNDERWAY];
 
 static bool inside(lw_cu_ptr p, size_t n);
 
@@ -225,24 +228,48 @@ void lw_emu_copy(void *to, const void *from, bool there)
     if (there && !inside((lw_cu_ptr)(uintptr_t)from, 16))
         wrong("a copy from behind a block of memory");
     memset(to, 0xff, 16);
-    copies[lw_emu_tid][*n].to = to;
-    copies[lw_emu_tid][*n].from = from;
-    copies[lw_emu_tid][(*n)++].there = there;
+    copies[lw_emu_tid][(*n)++] =
+        (copy){.to = to, .from = from, .there = there, .group = n_groups[lw_emu_tid]};
+}
+
+static void land(const copy *c)
+{
+    char *to = c->to;
+    for (int k = 0; k < 16; k++)
+        if (to[k] != (char)0xff)
+            wrong("written where a copy was underway to");
+    if (c->there)
+        memcpy(to, c->from, 16);
+    else
+        memset(to, 0, 16);
+}
+
+/* Those of the first groups. */
+static void land_groups(int groups)
+{
+    int left = 0;
+    copy *mine = copies[lw_emu_tid];
+    for (int i = 0; i < n_copies[lw_emu_tid]; i++)
+        if (mine[i].group < groups)
+            land(&mine[i]);
+        else
+            mine[left++] = mine[i];
+    n_copies[lw_emu_tid] = left;
 }
 
 void lw_emu_copy_wait(void)
 {
-    for (int i = 0; i < n_copies[lw_emu_tid]; i++) {
-        char *to = copies[lw_emu_tid][i].to;
-        for (int k = 0; k < 16; k++)
-            if (to[k] != (char)0xff)
-                wrong("written where a copy was underway to");
-        if (copies[lw_emu_tid][i].there)
-            memcpy(to, copies[lw_emu_tid][i].from, 16);
-        else
-            memset(to, 0, 16);
-    }
-    n_copies[lw_emu_tid] = 0;
+    land_groups(n_groups[lw_emu_tid] + 1);
+}
+
+void lw_emu_copy_commit(void)
+{
+    n_groups[lw_emu_tid]++;
+}
+
+void lw_emu_copy_wait_but(int groups)
+{
+    land_groups(n_groups[lw_emu_tid] - groups);
 }
 
 float lw_emu_bf16_to_float(uint16_t bits)
@@ -308,6 +335,19 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                    half_of(r[first + column * 4 + k % 8 / 2][k / 8], k, number);
         sum[i] = cut(all);
     }
+    lw_emu_sync_warp();
+}
+
+void lw_emu_ldmatrix_x4(uint32_t out[4], const void *row)
+{
+    static const char *rows[THREADS];
+    int first = lw_emu_tid / WARP * WARP, lane = lw_emu_tid % WARP;
+    if ((uintptr_t)row % 16)
+        wrong("a row of a matrix that is not aligned");
+    rows[lw_emu_tid] = row;
+    lw_emu_sync_warp();
+    for (int i = 0; i < 4; i++)
+        memcpy(&out[i], rows[first + i * 8 + lane / 4] + lane % 4 * 4, 4);
     lw_emu_sync_warp();
 }
 

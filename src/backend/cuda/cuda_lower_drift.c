@@ -37,7 +37,8 @@ static void launch_field(cuda *d, lw_cuda_drift *a)
     for (a->k_first = 0; a->k_first < a->k; a->k_first += a->k_count) {
         a->k_count = (int32_t)LW_MIN(most, a->k - a->k_first);
         lw_cuda_launch(d, LW_CUDA_drift_affinities, rows, 1, a);
-        lw_cuda_launch(d, LW_CUDA_drift_gather, tiles(a->n) * tiles(a->c), groups * a->k_count, a);
+        lw_cuda_launch(d, LW_CUDA_drift_gather, 2 * tiles(a->n) * tiles(a->c), groups * a->k_count,
+                       a);
     }
 }
 
@@ -126,7 +127,7 @@ static void lay_out(drift_places *at, lw_cuda_drift *a, size_t *end)
     at->part_least = take(end, partial, sizeof(float));
     at->part_sum = take(end, k * partial, sizeof(double));
     at->side = take(end, 2 * a->k_count * a->rows, sizeof(float));
-    at->v = take(end, k * a->rows * a->c, sizeof(float));
+    at->v = take(end, 2 * k * a->rows * a->c, sizeof(float));
     at->part = take(end, LW_MAX(groups * tiles(a->n) * tiles(a->width), k * k * a->moments),
                     sizeof(double));
     at->rule = take(end, a->scales, sizeof(lw_cuda_drift_rule));

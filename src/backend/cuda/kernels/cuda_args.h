@@ -280,8 +280,8 @@ typedef struct lw_cuda_drift {
     float *column;       /* [K][GT][width] */
     float *part_least;   /* [parts][GT][width], the same of some of the samples */
     double *part_sum;    /* [parts][K][GT][width] */
-    float *side;         /* [k_count][2][GT N] factors of V's sums: behind negatives, behind all */
-    float *v;            /* [K][GT N][C] */
+    float *side;         /* [k_count][2][GT N] factors of V's terms */
+    float *v;            /* [K][2][GT N][C] terms: of negatives, of positives */
     double *part;        /* sums of blocks: of distances, of products of V */
     lw_cuda_drift_rule *rule; /* [scales] */
     double *lambda;           /* [K] */

@@ -212,6 +212,13 @@ LW_KERNEL(drift_scale, lw_cuda_drift, 256)
 
 /* ---- F --------------------------------------------------------------------------------------- */
 
+/* A number of V, from its two terms. */
+LW_ON_DEVICE double drift_v(const lw_cuda_drift *a, int k, int64_t e)
+{
+    int64_t all = a->rows * a->c;
+    return (double)(a->v[2 * k * all + e] + a->v[(2 * k + 1) * all + e]);
+}
+
 /* Sums of V_p V_q, q >= p, of a temperature p (y): a share of all numbers for each block. */
 LW_KERNEL(drift_moments, lw_cuda_drift, 256)
 {
@@ -221,11 +228,11 @@ LW_KERNEL(drift_moments, lw_cuda_drift, 256)
     double sum[TAUS] = {0.0};
     LW_EACH(e, all)
     {
-        double v = (double)a.v[p * all + e];
+        double v = drift_v(&a, p, e);
         LW_UNROLL
         for (int q = 0; q < TAUS; q++)
             if (q >= p && q < a.k)
-                sum[q] += v * (double)a.v[q * all + e];
+                sum[q] += v * drift_v(&a, q, e);
     }
     LW_UNROLL
     for (int q = 0; q < TAUS; q++)
@@ -290,7 +297,7 @@ LW_KERNEL(drift_output, lw_cuda_drift, 128)
         LW_UNROLL
         for (int k = 0; k < TAUS; k++)
             if (k < a.k)
-                f += (double)a.v[k * all + LW_BX * a.c + c] * by[k];
+                f += drift_v(&a, k, LW_BX * a.c + c) * by[k];
         if (a.dx)
             a.dx[to + c] = (float)(down * f);
         if (a.f)

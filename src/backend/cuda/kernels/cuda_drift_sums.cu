@@ -235,17 +235,16 @@ LW_ON_DEVICE void drift_two(const lw_cuda_drift *a, const lw_cuda_drift_rule *r,
     }
 }
 
-/* What makes V of a row of sums; unit: theirs. It is 0 without affinities to negatives or to positives. */
+/* What makes V's two terms of a row of sums; unit: theirs. */
 LW_ON_DEVICE void drift_factors(const lw_cuda_drift *a, float (*sum)[256], float unit, int64_t row,
                                 int k)
 {
     double all[2] = {0.0, 0.0};
     for (int e = 0; e < 64; e++)
         all[e / 32] += (double)sum[2 * k + e / 32][LW_TID % 8 * 32 + e % 32];
-    float ratio = (float)(-all[1] / all[0]);
-    a->side[2 * k * a->rows + row] = isfinite(ratio) ? ratio : 0.0f;
-    a->side[(2 * k + 1) * a->rows + row] =
-        (float)(all[0] * (double)unit / drift_rule_of(a, (int32_t)(row / a->n))->v_unit);
+    double by = (double)unit / drift_rule_of(a, (int32_t)(row / a->n))->v_unit;
+    a->side[2 * k * a->rows + row] = (float)(-all[1] * by);
+    a->side[(2 * k + 1) * a->rows + row] = (float)(all[0] * by);
 }
 
 /* No affinity times its target's unit is greater: affinities are at most 1, but for weights. most: a place in shared memory

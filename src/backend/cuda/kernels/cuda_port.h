@@ -49,6 +49,18 @@ LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
                  : "memory");
 }
 #define LW_COPY_WAIT() asm volatile("cp.async.wait_all;" ::: "memory")
+/* What this thread copies goes in groups: ends one; waits for all but the last n of them. */
+#define LW_COPY_COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
+#define LW_COPY_WAIT_BUT(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
+/* Four matrices of 8 rows of 16 bytes from shared memory: lane 8 i + r says where row r of matrix i is; lane 4 g + t gets
+ * bytes 4 t to 4 t + 3 of row g of each. */
+LW_ON_DEVICE void lw_ldmatrix_x4(uint32_t out[4], const void *row_of_this_lane)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"((unsigned)__cvta_generic_to_shared(row_of_this_lane))
+                 : "memory");
+}
 /* sum += left right, 16 x 16 by 16 x 8 over a warp (PTX ISA, mma.m16n8k16): lane 4 g + t has rows g and g + 8 of left and
  * sum, column g of right, and of those the numbers 2 t, 2 t + 1 and 8 behind. */
 #define LW_MMA(type)                                                                               \
@@ -63,6 +75,20 @@ LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 LW_MMA(bf16)
 LW_MMA(f16)
 #undef LW_MMA
+/* sum = left right: no register is set to zero before. */
+#define LW_MMA_FIRST(type)                                                                 \
+    LW_ON_DEVICE void lw_mma_first_##type(float sum[4], const uint32_t left[4],            \
+                                          const uint32_t right[2])                         \
+    {                                                                                      \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 "      \
+                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};" \
+                     : "=f"(sum[0]), "=f"(sum[1]), "=f"(sum[2]), "=f"(sum[3])              \
+                     : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]),             \
+                       "r"(right[0]), "r"(right[1]), "f"(0.0f));                           \
+    }
+LW_MMA_FIRST(bf16)
+LW_MMA_FIRST(f16)
+#undef LW_MMA_FIRST
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
     uint16_t bits;
@@ -82,6 +108,9 @@ extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
 void lw_emu_copy(void *to, const void *from, bool there); /* lands no earlier than it must */
 void lw_emu_copy_wait(void);
+void lw_emu_copy_commit(void);
+void lw_emu_copy_wait_but(int groups);
+void lw_emu_ldmatrix_x4(uint32_t out[4], const void *row);
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits));
 uint16_t lw_emu_f16_bits(float x);
@@ -103,6 +132,8 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_SYNC() lw_emu_sync()
 #define LW_ALIGNED16 __attribute__((aligned(16)))
 #define LW_COPY_WAIT() lw_emu_copy_wait()
+#define LW_COPY_COMMIT() lw_emu_copy_commit()
+#define LW_COPY_WAIT_BUT(n) lw_emu_copy_wait_but(n)
 LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 {
     lw_emu_copy(to, from, there);
@@ -114,6 +145,20 @@ LW_ON_DEVICE void lw_mma_bf16(float sum[4], const uint32_t left[4], const uint32
 LW_ON_DEVICE void lw_mma_f16(float sum[4], const uint32_t left[4], const uint32_t right[2])
 {
     lw_emu_mma(sum, left, right, lw_emu_f16_to_float);
+}
+LW_ON_DEVICE void lw_mma_first_bf16(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    sum[0] = sum[1] = sum[2] = sum[3] = 0.0f;
+    lw_emu_mma(sum, left, right, lw_emu_bf16_to_float);
+}
+LW_ON_DEVICE void lw_mma_first_f16(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    sum[0] = sum[1] = sum[2] = sum[3] = 0.0f;
+    lw_emu_mma(sum, left, right, lw_emu_f16_to_float);
+}
+LW_ON_DEVICE void lw_ldmatrix_x4(uint32_t out[4], const void *row_of_this_lane)
+{
+    lw_emu_ldmatrix_x4(out, row_of_this_lane);
 }
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
