@@ -163,7 +163,7 @@ drift() {
     in_kernel cuda_drift_mma.cu 'rest > 2 * STEP' 'rest > 3 * STEP'
     in_kernel cuda_drift_mma.cu '? stage + STAGE :' '? stage :'
     in_kernel cuda_drift_mma.cu 'room + drift_next(copy.to) - chunk' 'room + copy.to - chunk'
-    in_kernel cuda_drift_mma.cu 'j0 + SIDE <= i0' 'j0 < i0'
+    in_kernel cuda_drift_mma.cu 'j0 + SIDE <= i0' 'j0 <= i0'
     in_kernel cuda_drift_mma.cu 'all += drift_across' 'drift_across'
     in_kernel cuda_drift_mma.cu '* (int64_t)a->width;' '* (int64_t)a->depth;'
     # centre, low halves, units; masks, runs, parts
@@ -179,6 +179,14 @@ drift() {
     in_kernel cuda_drift_sums.cu '% 32 * 2; place' '% 32; place'
     in_kernel cuda_drift_sums.cu '(place >= a->pos_at)]' '(place > a->pos_at)]'
     in_kernel cuda_drift.cu 'q >= p && q < a.k' 'q > p && q < a.k'
+    # where S and lambda are made, and what is kept
+    in_kernel cuda_drift.cu 'i = e % SHARES;' 'i = 0;'
+    in_kernel cuda_drift.cu 'row += LW_BLOCKS' 'row += a.rows'
+    in_kernel cuda_drift.cu '(2 * k + 1) * all + e' '2 * k * all + e'
+    in_kernel cuda_drift.cu 'kept ? c0 / CHANNELS' 'kept ? 0 / CHANNELS'
+    in_kernel cuda_drift_sums.cu 'a.rule[0] = rule' 'rule = rule'
+    in_kernel cuda_drift_sums.cu 'k < a->k_count && !a->rows_only' 'k < 1 && !a->rows_only'
+    in_kernel cuda_drift.h 'a->scales + slot' 'a->scales'
     for name in drift drift_sums drift_mma; do make_gpu "$dir/$kernels/cuda_$name.cu"; done
 }
 

@@ -21,7 +21,7 @@ enum {
     PLANE = SIDE * STEP,
     STAGE = 4 * PLANE, /* left high, left low, right high, right low */
     STAGES = 3,
-    FLOATS = SIDE + 1  /* between channels, where differences are taken */
+    FLOATS = SIDE + 1 /* between channels, where differences are taken */
 };
 
 typedef union drift_room {
@@ -100,7 +100,7 @@ LW_ON_DEVICE void drift_multiply_stage(float sum[4][4][4], const uint16_t *stage
         if (low)
             lw_ldmatrix_x4(left_low, l + PLANE + m * 16 * STEP);
         LW_UNROLL
-        for (int two = 0; two < 2; two++) { /* of the four n: more sums at a time would spill registers */
+        for (int two = 0; two < 2; two++) { /* of the four n */
             float part[2][4];
             LW_UNROLL
             for (int n = 0; low && n < 2; n++)
@@ -230,7 +230,7 @@ LW_ON_DEVICE void drift_differences(const lw_cuda_drift *a, int32_t b, int32_t i
         LW_ROLLED
         for (int c = 0; c < STEP; c++) {
             LW_UNROLL
-            for (int half = 0; half < 2; half++) { /* of this thread's rows: more would spill registers */
+            for (int half = 0; half < 2; half++) { /* of this thread's rows */
                 float x[4];
                 LW_UNROLL
                 for (int m = 0; m < 4; m++)
@@ -311,7 +311,8 @@ LW_ON_DEVICE void drift_measure(const lw_cuda_drift *a, drift_room *room, const 
     }
     const uint16_t *points = a->points + (int64_t)b * a->width * a->depth;
     drift_matrix left = {points + (int64_t)i0 * a->depth, a->points_plane, a->depth, a->n - i0};
-    drift_matrix right = {points + (int64_t)j0 * a->depth, a->points_plane, a->depth, a->width - j0};
+    drift_matrix right = {points + (int64_t)j0 * a->depth, a->points_plane, a->depth,
+                          a->width - j0};
     float sum[4][4][4];
     drift_multiply(sum, room->half, left, right, a->depth, halves);
     LW_SYNC();

@@ -76,15 +76,15 @@ LW_MMA(bf16)
 LW_MMA(f16)
 #undef LW_MMA
 /* sum = left right: no register is set to zero before. */
-#define LW_MMA_FIRST(type)                                                                 \
-    LW_ON_DEVICE void lw_mma_first_##type(float sum[4], const uint32_t left[4],            \
-                                          const uint32_t right[2])                         \
-    {                                                                                      \
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 "      \
-                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};" \
-                     : "=f"(sum[0]), "=f"(sum[1]), "=f"(sum[2]), "=f"(sum[3])              \
-                     : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]),             \
-                       "r"(right[0]), "r"(right[1]), "f"(0.0f));                           \
+#define LW_MMA_FIRST(type)                                                                    \
+    LW_ON_DEVICE void lw_mma_first_##type(float sum[4], const uint32_t left[4],               \
+                                          const uint32_t right[2])                            \
+    {                                                                                         \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 "         \
+                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"    \
+                     : "=f"(sum[0]), "=f"(sum[1]), "=f"(sum[2]), "=f"(sum[3])                 \
+                     : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), \
+                       "r"(right[1]), "f"(0.0f));                                             \
     }
 LW_MMA_FIRST(bf16)
 LW_MMA_FIRST(f16)
