@@ -89,7 +89,7 @@ on_host() { # on_host FILE FROM INSTEAD [K]
 barriers() {
     for f in "$kernels"/*.cu "$kernels"/cuda_port.h; do
         # shellcheck disable=SC2013 # line numbers
-        for line in $(grep -n '^ *LW_\(SYNC\|SYNC_WARP\|COPY_WAIT\)();$' "$f" | cut -d: -f1); do
+        for line in $(grep -n '^ *LW_\(SYNC()\|SYNC_WARP()\|COPY_WAIT()\|COPY_COMMIT()\|COPY_WAIT_BUT([0-9])\);$' "$f" | cut -d: -f1); do
             sed "${line}d" "$f" >"$dir/$f"
             cmp -s "$f" "$dir/$f" && broken "$f"
             remake "$f"
@@ -145,11 +145,11 @@ packed_host() {
 
 drift() {
     # one of the three products; places of the halves; which rows and columns there are
-    in_kernel cuda_drift_mma.cu 'drift_mma(part[n], left_low, right[n], halves);' ';'
-    in_kernel cuda_drift_mma.cu 'drift_mma(part[n], left, right_low[n], halves);' ';'
-    in_kernel cuda_drift_mma.cu 'drift_mma(part[n], left, right[n], halves);' ';'
-    in_kernel cuda_drift_mma.cu 'left.high + left.plane' 'left.high'
-    in_kernel cuda_drift_mma.cu 'right.high + right.plane' 'right.high'
+    in_kernel cuda_drift_mma.cu 'drift_mma_first(part[n], left_low,' 'drift_mma_first(part[n], left,'
+    in_kernel cuda_drift_mma.cu 'drift_mma(part[n], left, right_low[two] + n * 2);' ';'
+    in_kernel cuda_drift_mma.cu 'drift_mma(part[n], left, right[two] + n * 2);' ';'
+    in_kernel cuda_drift_mma.cu 'q->left + left_plane' 'q->left'
+    in_kernel cuda_drift_mma.cu 'q->right + right_plane' 'q->right'
     in_kernel cuda_drift_mma.cu '< left.rows && LW_TID' '<= 0 && LW_TID'
     in_kernel cuda_drift_mma.cu '* 32 < right.rows' '* 32 < 64'
     # pairs too close for products, a sample and itself, places without a target, the far, the turn to positives
@@ -157,8 +157,15 @@ drift() {
     in_kernel cuda_drift_mma.cu 'i == place ?' 'false ?'
     in_kernel cuda_drift_mma.cu '? d : INFINITY' '? d : 1.0f'
     in_kernel cuda_drift_mma.cu '!(d <= 1e34f) ? NAN :' ''
-    in_kernel cuda_drift_mma.cu 'k0 == turn' 'k0 == turn + STEP'
-    in_kernel cuda_drift_mma.cu 'a.k_first + k' 'k'
+    in_kernel cuda_drift_mma.cu 'term ? a.pos_at : 0' 'term ? a.pos_at + STEP : 0'
+    in_kernel cuda_drift_mma.cu '2 * (a.k_first + k)' '2 * k'
+    # how far copies are ahead, where chunks lie, distances that two tiles share
+    in_kernel cuda_drift_mma.cu 'rest > 2 * STEP' 'rest > 3 * STEP'
+    in_kernel cuda_drift_mma.cu '? stage + STAGE :' '? stage :'
+    in_kernel cuda_drift_mma.cu 'room + drift_next(copy.to) - chunk' 'room + copy.to - chunk'
+    in_kernel cuda_drift_mma.cu 'j0 + SIDE <= i0' 'j0 <= i0'
+    in_kernel cuda_drift_mma.cu 'all += drift_across' 'drift_across'
+    in_kernel cuda_drift_mma.cu '* (int64_t)a->width;' '* (int64_t)a->depth;'
     # centre, low halves, units; masks, runs, parts
     in_kernel cuda_drift.cu 'from[c] - middle' 'from[c]'
     in_kernel cuda_drift.h 'x - lw_f16_to_float((uint16_t)half[0])' '0.0f'
@@ -167,11 +174,19 @@ drift() {
     in_kernel cuda_drift_sums.cu 'm * fmaxf(1.0f, a->w_u[b / a->t])' m
     in_kernel cuda_drift_sums.cu '? r->mask' '? 0.0f'
     in_kernel cuda_drift_sums.cu '(double)exp2f((least - r->least) * scale)' 1.0
-    in_kernel cuda_drift_sums.cu 'isfinite(ratio) ? ratio : 0.0f' ratio
+    in_kernel cuda_drift_sums.cu '(float)(-all[1] * by)' '(float)(all[1] * by)'
     in_kernel cuda_drift_sums.cu 'i + e < end ?' 'i + e < a->n ?'
     in_kernel cuda_drift_sums.cu '% 32 * 2; place' '% 32; place'
     in_kernel cuda_drift_sums.cu '(place >= a->pos_at)]' '(place > a->pos_at)]'
     in_kernel cuda_drift.cu 'q >= p && q < a.k' 'q > p && q < a.k'
+    # where S and lambda are made, and what is kept
+    in_kernel cuda_drift.cu 'i = e % SHARES;' 'i = 0;'
+    in_kernel cuda_drift.cu 'row += LW_BLOCKS' 'row += a.rows'
+    in_kernel cuda_drift.cu '(2 * k + 1) * all + e' '2 * k * all + e'
+    in_kernel cuda_drift.cu 'kept ? c0 / CHANNELS' 'kept ? 0 / CHANNELS'
+    in_kernel cuda_drift_sums.cu 'a.rule[0] = rule' 'rule = rule'
+    in_kernel cuda_drift_sums.cu 'k < a->k_count && !a->rows_only' 'k < 1 && !a->rows_only'
+    in_kernel cuda_drift.h 'a->scales + slot' 'a->scales'
     for name in drift drift_sums drift_mma; do make_gpu "$dir/$kernels/cuda_$name.cu"; done
 }
 

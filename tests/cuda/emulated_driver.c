@@ -45,8 +45,8 @@ static struct {
     thread_state state;
     int fiber;
 } threads[THREADS];
-static int n_copies[THREADS];                   /* each thread's, underway */
-static int order[THREADS], born, n_threads, on; /* on: the fiber that runs */
+static int n_copies[THREADS], n_groups[THREADS]; /* each thread's, underway; groups it ended */
+static int order[THREADS], born, n_threads, on;  /* on: the fiber that runs */
 static jmp_buf scheduler;
 static void (*body)(const void *);
 static const void *body_args;

@@ -20,6 +20,8 @@ foreach(family product ffma mma wgmma norm attention ew move rows pixels random 
     set(flags "")
     if(family MATCHES "^(random|pixels)$") # the CPU's bits
       set(flags -fmad=false)
+    elseif(family STREQUAL drift_mma) # ptxas at its best loads ahead of the products until it has to spill sums
+      set(flags -Xptxas -O1)
     endif()
     set(machines -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80)
     if(family STREQUAL wgmma) # instructions of compute capability 9.0 alone

@@ -3,12 +3,14 @@
 #include "backend/cuda/cuda_private.h"
 
 enum {
-    AT_ONCE = 4,           /* temperatures whose affinities are kept, most */
+    AT_ONCE = LW_CUDA_DRIFT_AT_ONCE,
     PARTS = 32,            /* of the samples, most, in sums over them, */
     PART_SAMPLES = 128,    /* of so many at least */
     MOMENTS = 256,         /* blocks of drift_moments for a temperature, most, */
     MOMENT_NUMBERS = 2048, /* for so many numbers of V each */
-    DIRECT = 8             /* up to so many channels nothing is rounded, as on the CPU */
+    OUTPUTS = 528,         /* blocks of drift_output, most: four on a multiprocessor */
+    FEW = 512, /* sums of distances that each block of drift_sums adds up itself, most */
+    DIRECT = 8 /* up to so many channels nothing is rounded, as on the CPU */
 };
 /* Bytes, if one temperature's are no more. */
 static const int64_t room_for_affinities = INT64_C(1) << 30;
@@ -16,7 +18,7 @@ static const int64_t room_for_affinities = INT64_C(1) << 30;
 /* Byte offsets in the workspace. */
 typedef struct drift_places {
     size_t points, turned, affinity, unit, norm, d, row_least, row, column_least, column,
-        part_least, part_sum, side, v, part, rule, lambda;
+        part_least, part_sum, side, v, part, rule;
 } drift_places;
 
 typedef struct drift_step {
@@ -37,7 +39,8 @@ static void launch_field(cuda *d, lw_cuda_drift *a)
     for (a->k_first = 0; a->k_first < a->k; a->k_first += a->k_count) {
         a->k_count = (int32_t)LW_MIN(most, a->k - a->k_first);
         lw_cuda_launch(d, LW_CUDA_drift_affinities, rows, 1, a);
-        lw_cuda_launch(d, LW_CUDA_drift_gather, tiles(a->n) * tiles(a->c), groups * a->k_count, a);
+        lw_cuda_launch(d, LW_CUDA_drift_gather, 2 * tiles(a->n) * tiles(a->c), groups * a->k_count,
+                       a);
     }
 }
 
@@ -49,16 +52,15 @@ static void launch_all(cuda *d, lw_cuda_drift *a)
     lw_cuda_launch(d, LW_CUDA_drift_points, LW_CEIL_DIV(a->width, 32), groups, a);
     lw_cuda_launch(d, a->low ? LW_CUDA_drift_distances_bf16 : LW_CUDA_drift_distances,
                    tiles(a->n) * tiles(a->width), groups, a);
-    lw_cuda_launch(d, LW_CUDA_drift_scale, a->scales, 1, a);
+    if (!a->s_in_sums)
+        lw_cuda_launch(d, LW_CUDA_drift_scale, a->scales, 1, a);
     lw_cuda_launch(d, LW_CUDA_drift_sums, rows + (a->rows_only ? 0 : columns), 1, a);
     if (a->parts > 1 && !a->rows_only)
         lw_cuda_launch(d, LW_CUDA_drift_merge,
                        lw_cuda_blocks(LW_CUDA_drift_merge, groups * a->width), a->k, a);
     launch_field(d, a);
     lw_cuda_launch(d, LW_CUDA_drift_moments, a->moments, a->k, a);
-    lw_cuda_launch(d, LW_CUDA_drift_finish, 1, 1, a);
-    if (a->dx || a->f)
-        lw_cuda_launch(d, LW_CUDA_drift_output, a->rows, 1, a);
+    lw_cuda_launch(d, LW_CUDA_drift_output, a->dx || a->f ? LW_MIN(a->rows, OUTPUTS) : 1, 1, a);
 }
 
 static void place_all(lw_cuda_drift *a, char *work, const drift_places *at)
@@ -79,7 +81,6 @@ static void place_all(lw_cuda_drift *a, char *work, const drift_places *at)
     a->v = (float *)(void *)(work + at->v);
     a->part = (double *)(void *)(work + at->part);
     a->rule = (lw_cuda_drift_rule *)(void *)(work + at->rule);
-    a->lambda = (double *)(void *)(work + at->lambda);
 }
 
 static void drift_task(const lw_task *t)
@@ -126,11 +127,10 @@ static void lay_out(drift_places *at, lw_cuda_drift *a, size_t *end)
     at->part_least = take(end, partial, sizeof(float));
     at->part_sum = take(end, k * partial, sizeof(double));
     at->side = take(end, 2 * a->k_count * a->rows, sizeof(float));
-    at->v = take(end, k * a->rows * a->c, sizeof(float));
+    at->v = take(end, 2 * k * a->rows * a->c, sizeof(float));
     at->part = take(end, LW_MAX(groups * tiles(a->n) * tiles(a->width), k * k * a->moments),
                     sizeof(double));
     at->rule = take(end, a->scales, sizeof(lw_cuda_drift_rule));
-    at->lambda = take(end, k, sizeof(double));
 }
 
 static lw_cuda_drift shape_of(const lw_attr_drift *at)
@@ -150,6 +150,7 @@ static lw_cuda_drift shape_of(const lw_attr_drift *at)
     a.width = a.pos_at + LW_ROUND_UP(a.np, LW_CUDA_DRIFT_DEPTH);
     a.depth = LW_ROUND_UP(a.c, LW_CUDA_DRIFT_DEPTH);
     a.low = at->products == LW_DRIFT_BF16 && a.c > DIRECT;
+    a.s_in_sums = a.scales == 1 && (int64_t)a.g * a.t * tiles(a.n) * tiles(a.width) <= FEW;
     a.parts = LW_MIN(LW_CEIL_DIV(a.n, PART_SAMPLES), PARTS);
     a.moments = (int32_t)LW_MIN(LW_CEIL_DIV(a.rows * a.c, MOMENT_NUMBERS), MOMENTS);
     int64_t each = a.rows * a.width * 4;

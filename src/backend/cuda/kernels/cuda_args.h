@@ -283,6 +283,7 @@ typedef struct lw_cuda_reverse {
 /* ---- drift ------------------------------------------------------------------------------------- */
 
 enum { LW_CUDA_TAUS = 8, LW_CUDA_DRIFT_TILE = 128, LW_CUDA_DRIFT_DEPTH = 16 };
+enum { LW_CUDA_DRIFT_AT_ONCE = 4 }; /* temperatures whose affinities are kept, most */
 enum { LW_CUDA_DRIFT_ROWS = 8, LW_CUDA_DRIFT_COLUMNS = 64 }; /* of a block of sums */
 
 /* What S makes of a variant (lw_drift_rule): logits are distances times -by, to base 2. */
@@ -298,29 +299,29 @@ typedef struct lw_cuda_drift_rule {
 typedef struct lw_cuda_drift {
     const float *x, *pos, *unc, *w_u;
     float *f, *dx, *loss, *report;
-    uint16_t *points;    /* two planes [GT][width][depth]: targets, centred, over `unit` */
-    uint16_t *turned;    /* two planes [GT][C][width]: the same, places side by side */
-    uint16_t *affinity;  /* two planes [k_count][GT N][width]: times `unit`, see drift_two */
-    float *unit;         /* [GT][width] powers of two */
-    float *norm;         /* [GT][width] squared, of targets, centred */
-    float *d;            /* [GT N][width] */
-    float *row_least;    /* [GT N] least distances, */
-    float *row;          /* [K][GT N] halves of logarithms of sums */
-    float *column_least; /* [GT][width], the same over samples */
-    float *column;       /* [K][GT][width] */
-    float *part_least;   /* [parts][GT][width], the same of some of the samples */
-    double *part_sum;    /* [parts][K][GT][width] */
-    float *side;         /* [k_count][2][GT N] factors of V's sums: behind negatives, behind all */
-    float *v;            /* [K][GT N][C] */
-    double *part;        /* sums of blocks: of distances, of products of V */
+    uint16_t *points;         /* two planes [GT][width][depth]: targets, centred, over `unit` */
+    uint16_t *turned;         /* two planes [GT][C][width]: the same, places side by side */
+    uint16_t *affinity;       /* two planes [k_count][GT N][width]: times `unit`, see drift_two */
+    float *unit;              /* [GT][width] powers of two */
+    float *norm;              /* [GT][width] squared, of targets, centred */
+    float *d;                 /* [GT N][width] */
+    float *row_least;         /* [GT N] least distances, */
+    float *row;               /* [K][GT N] halves of logarithms of sums */
+    float *column_least;      /* [GT][width], the same over samples */
+    float *column;            /* [K][GT][width] */
+    float *part_least;        /* [parts][GT][width], the same of some of the samples */
+    double *part_sum;         /* [parts][K][GT][width] */
+    float *side;              /* [k_count][2][GT N] factors of V's terms */
+    float *v;                 /* [K][2][GT N][C] terms: of negatives, of positives */
+    double *part;             /* sums of blocks: of distances, of products of V */
     lw_cuda_drift_rule *rule; /* [scales] */
-    double *lambda;           /* [K] */
     double tau[LW_CUDA_TAUS];
     int64_t rows;                                       /* g t n */
     int64_t points_plane, turned_plane, affinity_plane; /* halves */
     int32_t g, n, np, nu, t, c, k;
     int32_t pos_at, width, depth;
     int32_t scales;                  /* 1, or t: a scale of each slot */
+    int32_t s_in_sums;               /* each block of drift_sums makes S: there is one */
     int32_t parts;                   /* of the samples, in sums over them */
     int32_t moments;                 /* blocks of drift_moments for a temperature */
     int32_t k_first, k_count;        /* temperatures whose affinities there is room for */

@@ -5,71 +5,80 @@
  *
  *   points       targets less a centre of their group, as high and low halves, along channels and across; norms, units
  *   distances    of all pairs, kept; sums of w d
- *   scale        S, and what the variant makes of it
+ *   scale        S, and what the variant makes of it; not where each block of sums does that itself
  *   sums         of exponentials over rows, and over columns in parts of the samples, at all temperatures at once
  *   merge        the parts of columns, where there are more than one
  *   affinities   once for each pair and temperature, as high and low halves; the factors of V
- *   gather       V
+ *   gather       V, as two terms
  *   moments      products of V of two temperatures
- *   finish       m, lambda, loss, the report
- *   output       F and dX
+ *   output       m, lambda, F and dX; loss, the report
  *
- * These are 9 launches and merge; where there are more than four temperatures, or their affinities take more than 1 GiB,
+ * These are 7 launches, scale and merge; where there are more than four temperatures, or their affinities take more than 1 GiB,
  * affinities and gather come again for the next of them. A pair takes 4 bytes and 4 for each temperature at hand. Sums have a
  * fixed order that depends on shapes alone.
  *
- * What one H200 should take, by counting; nothing of it was measured. Tensor cores do 989 TFLOP/s, by mma.sync about 600,
- * of which these loops are taken to reach 350: two blocks on a multiprocessor then need 700 of 1,230 issue slots, 62 % of
- * shared memory's time and, at that rate, two thirds of the second cache's. 4,096 samples, 8,192 targets, 768 channels and three
- * temperatures:
+ * What one H200 should take, by counting; the first kernels took 4.09 and 0.134 ms there, these were not measured. Tensor
+ * cores do 989 TFLOP/s, by mma.sync about 600, of which these loops are taken to reach 380. 4,096 samples, 8,192 targets, 768
+ * channels and three temperatures:
  *
- *   points       25 MB read twice, 50 written              0.05 ms
- *   distances    155 GFLOP (3 products), 134 MB            0.44
- *   sums         134 MB twice                              0.07
- *   affinities   134 MB read, 403 written, 0.1 G powers    0.14
- *   gather       464 GFLOP, 403 MB                         1.33
- *   moments      75 MB                                     0.02
- *   output       63 MB                                     0.02
- *   the others   scale, merge, finish; ten launches        0.03
+ *   points       25 MB read twice, 50 written              0.06 ms
+ *   distances    116 GFLOP (3 products, pairs of samples   0.33
+ *                once), 134 MB
+ *   sums         134 MB twice                              0.15
+ *   affinities   134 MB read, 403 written, 0.1 G powers    0.17
+ *   gather       464 GFLOP, 403 MB                         1.25
+ *   moments      150 MB                                    0.05
+ *   output       90 MB                                     0.03
+ *   the others   scale, merge; nine launches               0.03
  *   all                                                    2.1
  *
- * 16 slots of 64 samples, 224 targets and 192 channels: 32 and 96 blocks of products, 12 and 14 of the depth one after the
- * other at 0.5 us each, 4 us for each other pass and 1 us between two: 0.05 ms.
+ * 16 slots of 64 samples, 224 targets and 192 channels: 32 and 192 blocks of products, 12 and at most 8 of the depth one
+ * after the other at 0.4 us each, 5 us for each other pass and 1 us between two: 0.045 ms.
  */
 #include "backend/cuda/kernels/cuda_drift.h"
 
-enum { TAUS = LW_CUDA_TAUS };
+enum { TAUS = LW_CUDA_TAUS, OUTPUT = 128, SHARES = 8 };
 
 /* ---- targets, centred --------------------------------------------------------------------------- */
 
-enum { SEEN = 64, PLACES = 32, CHANNELS = 64, ACROSS = CHANNELS + 1 };
+enum { SEEN = 16, PLACES = 32, CHANNELS = 64, ACROSS = CHANNELS + 1, KEPT = 3 };
 
-/* A quarter of what the centre is at a channel: the mean of up to 64 targets, evenly far apart. Any point that all vectors of
- * the group are near to would do; distances and V do not depend on it. */
+/* A quarter of what the centre is at a channel: the mean of up to 16 targets, evenly far apart; of 64 where numbers are
+ * rounded to bf16, which is the better the shorter they are. Any point that all vectors of the group are near to would do;
+ * distances and V do not depend on it. */
 LW_ON_DEVICE float drift_centre(const lw_cuda_drift *a, const drift_group *q, int32_t c)
 {
-    int32_t m = a->n + a->nu + a->np, seen = m < SEEN ? m : SEEN;
-    float sum = 0.0f, share = 1.0f / (float)seen;
-    for (int32_t s = LW_TID / CHANNELS; s < seen; s += 256 / CHANNELS) {
-        int32_t j = (int32_t)((int64_t)s * m / seen);
-        int32_t place = j < a->n + a->nu ? j : a->pos_at + j - a->n - a->nu;
-        sum += c < a->c ? drift_vector(a, q, place)[c] * share : 0.0f;
+    int32_t m = a->n + a->nu + a->np, seen = a->low ? 4 * SEEN : SEEN;
+    seen = m < seen ? m : seen;
+    int32_t apart = m / seen;
+    float sum = 0.0f;
+    LW_ROLLED
+    for (int32_t first = LW_TID / CHANNELS; first < seen; first += SEEN) {
+        LW_UNROLL
+        for (int e = 0; e < SEEN; e += 256 / CHANNELS) {
+            int32_t j = (first + e) * apart,
+                    place = j < a->n + a->nu ? j : a->pos_at + j - a->n - a->nu;
+            sum += first + e < seen && c < a->c ? drift_vector(a, q, place)[c] : 0.0f;
+        }
     }
-    return sum;
+    return sum / (float)seen;
 }
 
 /* 64 channels of 32 places to shared memory, less the centre. */
 LW_ON_DEVICE void drift_load(const lw_cuda_drift *a, const drift_group *q, int32_t p0, int32_t c0,
                              float *tile, float *centre)
 {
+    enum { STRIDE = 256 / CHANNELS };
     int32_t c = c0 + LW_TID % CHANNELS;
+    int p = LW_TID / CHANNELS;
     centre[LW_TID] = drift_centre(a, q, c);
     LW_SYNC();
     float middle = centre[LW_TID % 64] + centre[64 + LW_TID % 64] + centre[128 + LW_TID % 64] +
                    centre[192 + LW_TID % 64];
-    for (int p = LW_TID / CHANNELS; p < PLACES; p += 256 / CHANNELS) {
-        const float *from = c < a->c ? drift_vector(a, q, p0 + p) : NULL;
-        tile[p * ACROSS + LW_TID % CHANNELS] = from ? from[c] - middle : 0.0f;
+    LW_UNROLL
+    for (int e = 0; e < PLACES / STRIDE; e++) {
+        const float *from = c < a->c ? drift_vector(a, q, p0 + p + e * STRIDE) : NULL;
+        tile[(p + e * STRIDE) * ACROSS + LW_TID % CHANNELS] = from ? from[c] - middle : 0.0f;
     }
     LW_SYNC();
 }
@@ -127,16 +136,18 @@ LW_ON_DEVICE void drift_norm(const lw_cuda_drift *a, int32_t b, int32_t p0, cons
 }
 
 /* A block for 32 places (x) of a group (y), 64 channels at a time: for norms, then for points. */
-LW_KERNEL(drift_points, lw_cuda_drift, 256)
+LW_KERNEL_SHARING(drift_points, lw_cuda_drift, 256, 3)
 {
-    LW_SHARED float tile[PLACES * ACROSS], centre[256], mosts[256], by[PLACES];
+    LW_SHARED float tiles[KEPT * PLACES * ACROSS], centre[256], mosts[256], by[PLACES];
     LW_SHARED double norms[256];
     int32_t b = (int32_t)LW_BY, p0 = (int32_t)LW_BX * PLACES;
+    bool kept = a.depth <= KEPT * CHANNELS; /* between the two */
     drift_group q = drift_group_of(&a, b);
     double norm = 0.0;
     float most = 0.0f;
     LW_ROLLED
     for (int32_t c0 = 0; c0 < a.depth; c0 += CHANNELS) {
+        float *tile = tiles + (kept ? c0 / CHANNELS * PLACES * ACROSS : 0);
         drift_load(&a, &q, p0, c0, tile, centre);
         for (int e = LW_TID % 8; e < CHANNELS; e += 8) {
             float x = tile[LW_TID / 8 * ACROSS + e];
@@ -154,7 +165,8 @@ LW_KERNEL(drift_points, lw_cuda_drift, 256)
     LW_SYNC();
     LW_ROLLED
     for (int32_t c0 = 0; c0 < a.depth; c0 += CHANNELS) {
-        if (a.depth > CHANNELS) /* else it is still there */
+        float *tile = tiles + (kept ? c0 / CHANNELS * PLACES * ACROSS : 0);
+        if (!kept)
             drift_load(&a, &q, p0, c0, tile, centre);
         drift_store(&a, b, p0, c0, tile, by);
     }
@@ -162,55 +174,21 @@ LW_KERNEL(drift_points, lw_cuda_drift, 256)
 
 /* ---- S --------------------------------------------------------------------------------------- */
 
-LW_ON_DEVICE double drift_sigma(const lw_cuda_drift *a, double scale)
-{
-    return a->variant == 1 ? 1.0 : fmax(scale / sqrt((double)a->c), 1e-3);
-}
-
-/* lw_drift_rule_of. Logits are multiplied by log2 e, so that exponentials are powers of two. */
-LW_ON_DEVICE void drift_write_rule(const lw_cuda_drift *a, double scale, lw_cuda_drift_rule *r)
-{
-    double unit = a->variant == 1 ? 1.0 : fmax(scale, 1e-3), factor = 1.0;
-    double mask = 100.0 * unit;
-    r->scale = scale;
-    r->v_unit = drift_sigma(a, scale);
-    r->floor = a->rows_only || a->variant ? 0.0f : 1e-3f;
-    r->inside = a->rows_only || a->variant != 2 ? 0.0f : 1e-30f;
-    if (a->variant)
-        mask = 1e6 * unit;
-    if (a->variant == 2) {
-        factor = sqrt((double)a->c);
-        r->v_unit = 1.0;
-    }
-    if (isnan(scale)) /* then all results are */
-        r->v_unit = scale;
-    r->mask = (float)mask;
-    for (int k = 0; k < a->k; k++)
-        r->by[k] = (float)fmin(1.4426950408889634 / (unit * a->tau[k] * factor), 1e38);
-}
-
 /* S of all slots, or of slot x. */
 LW_KERNEL(drift_scale, lw_cuda_drift, 256)
 {
     LW_SHARED double room[256];
-    int32_t groups = a.g * a.t / a.scales, slots = a.t / a.scales;
-    int64_t tiles = (int64_t)((a.n + LW_CUDA_DRIFT_TILE - 1) / LW_CUDA_DRIFT_TILE) *
-                    ((a.width + LW_CUDA_DRIFT_TILE - 1) / LW_CUDA_DRIFT_TILE);
-    double sum = 0.0, wu = 0.0;
-    for (int64_t e = LW_TID; e < groups * tiles; e += 256)
-        sum += a.part[(e / tiles * a.scales + LW_BX) * tiles + e % tiles];
-    for (int32_t g = LW_TID; a.nu && g < a.g; g += 256)
-        wu += (double)a.w_u[g];
-    sum = lw_block_sum(room, sum);
-    wu = lw_block_sum(room, wu);
-    if (LW_TID == 0)
-        drift_write_rule(&a,
-                         sum / ((double)a.n * (double)slots *
-                                ((double)a.g * (double)(a.n + a.np) + (double)a.nu * wu)),
-                         a.rule + LW_BX);
+    drift_make_rule(&a, (int32_t)LW_BX, room, a.rule + LW_BX);
 }
 
 /* ---- F --------------------------------------------------------------------------------------- */
+
+/* A number of V, from its two terms. */
+LW_ON_DEVICE double drift_v(const lw_cuda_drift *a, int k, int64_t e)
+{
+    int64_t all = a->rows * a->c;
+    return (double)(a->v[2 * k * all + e] + a->v[(2 * k + 1) * all + e]);
+}
 
 /* Sums of V_p V_q, q >= p, of a temperature p (y): a share of all numbers for each block. */
 LW_KERNEL(drift_moments, lw_cuda_drift, 256)
@@ -221,11 +199,11 @@ LW_KERNEL(drift_moments, lw_cuda_drift, 256)
     double sum[TAUS] = {0.0};
     LW_EACH(e, all)
     {
-        double v = (double)a.v[p * all + e];
+        double v = drift_v(&a, p, e);
         LW_UNROLL
         for (int q = 0; q < TAUS; q++)
             if (q >= p && q < a.k)
-                sum[q] += v * (double)a.v[q * all + e];
+                sum[q] += v * drift_v(&a, q, e);
     }
     LW_UNROLL
     for (int q = 0; q < TAUS; q++)
@@ -236,64 +214,92 @@ LW_KERNEL(drift_moments, lw_cuda_drift, 256)
         }
 }
 
-/* The statistics and lambda, in one block. */
-LW_KERNEL(drift_finish, lw_cuda_drift, 256)
+/* What ends the field: a block's own copy. */
+typedef struct drift_end {
+    double room[TAUS * TAUS * SHARES], moment[TAUS * TAUS], lambda[TAUS];
+    double by[TAUS], down; /* 1 over lambda; what dX is of F, times v_unit */
+} drift_end;
+
+/* Means of products of V and lambda, in each block of drift_output: that is shorter than another launch. */
+LW_ON_DEVICE void drift_lambda(const lw_cuda_drift *a, drift_end *z)
 {
-    LW_SHARED double room[256];
-    LW_SHARED double moment[TAUS * TAUS];
-    double count = (double)a.rows * (double)a.c, loss = 0.0, scale = 0.0;
-    for (int e = 0; e < a.k * a.k; e++) {
+    int pairs = a->k * a->k;
+    for (int e = LW_TID; e < pairs * SHARES; e += OUTPUT) {
+        int pair = e / SHARES;
         double sum = 0.0;
-        for (int i = LW_TID; e / a.k <= e % a.k && i < a.moments; i += 256)
-            sum += a.part[(int64_t)e * a.moments + i];
-        sum = lw_block_sum(room, sum);
-        if (LW_TID == 0)
-            moment[e] = sum;
+        for (int i = e % SHARES; pair / a->k <= pair % a->k && i < a->moments; i += SHARES)
+            sum += a->part[(int64_t)pair * a->moments + i];
+        z->room[e] = sum;
     }
-    for (int t = LW_TID; t < a.scales; t += 256)
-        scale += a.rule[t].scale;
-    scale = lw_block_sum(room, scale) / (double)a.scales;
+    LW_SYNC();
+    for (int e = LW_TID; e < pairs; e += OUTPUT) {
+        double sum = 0.0;
+        for (int i = 0; i < SHARES; i++)
+            sum += z->room[e * SHARES + i];
+        z->moment[e] = sum / ((double)a->rows * (double)a->c);
+    }
+    if (LW_TID == 0)
+        z->down = -2.0 / ((double)a->rows * (double)a->c);
+    LW_SYNC();
+    if (LW_TID < a->k) {
+        double l = a->variant == 1 ? 1.0 : sqrt(fmax(z->moment[LW_TID * a->k + LW_TID], 1e-8));
+        z->lambda[LW_TID] = l;
+        z->by[LW_TID] = 1.0 / l;
+    }
+    LW_SYNC();
+}
+
+/* The statistics. */
+LW_ON_DEVICE void drift_report(const lw_cuda_drift *a, drift_end *z)
+{
+    double loss = 0.0, scale = 0.0;
+    for (int t = LW_TID; t < a->scales; t += OUTPUT)
+        scale += a->rule[t].scale;
+    scale = lw_block_sum(z->room, scale) / (double)a->scales;
     if (LW_TID != 0)
         return;
-    for (int p = 0; p < a.k; p++) {
-        double mean = moment[p * a.k + p] / count;
-        a.lambda[p] = a.variant == 1 ? 1.0 : sqrt(fmax(mean, 1e-8));
-        if (a.report) {
-            a.report[3 + p] = (float)a.lambda[p];
-            a.report[3 + a.k + p] = (float)mean;
-        }
-    }
-    for (int p = 0; p < a.k; p++)
-        for (int q = p; q < a.k; q++)
-            loss += (p == q ? 1.0 : 2.0) * moment[p * a.k + q] /
-                    (count * a.lambda[p] * a.lambda[q]);
-    if (a.loss)
-        a.loss[0] = (float)loss;
-    if (a.report) {
-        a.report[0] = (float)scale;
-        a.report[1] = (float)drift_sigma(&a, scale);
-        a.report[2] = (float)loss;
+    LW_ROLLED
+    for (int p = 0; p < a->k; p++)
+        LW_ROLLED
+    for (int q = p; q < a->k; q++)
+        loss += (p == q ? 1.0 : 2.0) * z->moment[p * a->k + q] * z->by[p] * z->by[q];
+    if (a->loss)
+        a->loss[0] = (float)loss;
+    if (!a->report)
+        return;
+    a->report[0] = (float)scale;
+    a->report[1] = (float)drift_sigma(a, scale);
+    a->report[2] = (float)loss;
+    for (int p = 0; p < a->k; p++) {
+        a->report[3 + p] = (float)z->lambda[p];
+        a->report[3 + a->k + p] = (float)z->moment[p * a->k + p];
     }
 }
 
-/* F and dX of a row (x). */
+/* F and dX of rows (x and so on), the statistics. */
 LW_KERNEL(drift_output, lw_cuda_drift, 128)
 {
-    int64_t all = a.rows * a.c, b = LW_BX / a.n, g = b / a.t, i = LW_BX % a.n;
-    double down = -2.0 / ((double)all * drift_rule_of(&a, (int32_t)b)->v_unit), by[TAUS];
-    int64_t to = ((g * a.n + i) * a.t + b % a.t) * a.c;
-    LW_UNROLL
-    for (int k = 0; k < TAUS; k++)
-        by[k] = k < a.k ? 1.0 / a.lambda[k] : 0.0;
-    for (int32_t c = LW_TID; c < a.c; c += 128) {
-        double f = 0.0;
-        LW_UNROLL
-        for (int k = 0; k < TAUS; k++)
-            if (k < a.k)
-                f += (double)a.v[k * all + LW_BX * a.c + c] * by[k];
-        if (a.dx)
-            a.dx[to + c] = (float)(down * f);
-        if (a.f)
-            a.f[to + c] = (float)f;
+    LW_SHARED drift_end z;
+    drift_lambda(&a, &z);
+    if (LW_BX == 0)
+        drift_report(&a, &z);
+    LW_ROLLED
+    for (int64_t row = LW_BX; (a.f || a.dx) && row < a.rows; row += LW_BLOCKS) {
+        uint32_t b = (uint32_t)row / (uint32_t)a.n, i = (uint32_t)row % (uint32_t)a.n;
+        uint32_t g = b / (uint32_t)a.t, slot = b % (uint32_t)a.t;
+        double down = z.down / drift_rule_of(&a, (int32_t)b)->v_unit;
+        int64_t to = (((int64_t)g * a.n + i) * a.t + slot) * a.c;
+        LW_ROLLED
+        for (int32_t c = LW_TID; c < a.c; c += OUTPUT) {
+            double f = 0.0;
+            LW_UNROLL
+            for (int k = 0; k < TAUS; k++)
+                if (k < a.k)
+                    f += drift_v(&a, k, row * a.c + c) * z.by[k];
+            if (a.dx)
+                a.dx[to + c] = (float)(down * f);
+            if (a.f)
+                a.f[to + c] = (float)f;
+        }
     }
 }

@@ -70,4 +70,59 @@ LW_ON_DEVICE float drift_unit(float most, float *by)
     return lw_bits_to_float((exponent - 13) << 23);
 }
 
+/* ---- S --------------------------------------------------------------------------------------- */
+
+LW_ON_DEVICE double drift_sigma(const lw_cuda_drift *a, double scale)
+{
+    return a->variant == 1 ? 1.0 : fmax(scale / sqrt((double)a->c), 1e-3);
+}
+
+/* lw_drift_rule_of. Logits are multiplied by log2 e, so that exponentials are powers of two. */
+LW_ON_DEVICE void drift_write_rule(const lw_cuda_drift *a, double scale, lw_cuda_drift_rule *r)
+{
+    double unit = a->variant == 1 ? 1.0 : fmax(scale, 1e-3), factor = 1.0;
+    double mask = 100.0 * unit;
+    r->scale = scale;
+    r->v_unit = drift_sigma(a, scale);
+    r->floor = a->rows_only || a->variant ? 0.0f : 1e-3f;
+    r->inside = a->rows_only || a->variant != 2 ? 0.0f : 1e-30f;
+    if (a->variant)
+        mask = 1e6 * unit;
+    if (a->variant == 2) {
+        factor = sqrt((double)a->c);
+        r->v_unit = 1.0;
+    }
+    if (isnan(scale)) /* then all results are */
+        r->v_unit = scale;
+    r->mask = (float)mask;
+    for (int k = 0; k < a->k; k++)
+        r->by[k] = (float)fmin(1.4426950408889634 / (unit * a->tau[k] * factor), 1e38);
+}
+
+/* S of all slots, or of one, by a block. room: a double per thread */
+LW_ON_DEVICE void drift_make_rule(const lw_cuda_drift *a, int32_t slot, double *room,
+                                  lw_cuda_drift_rule *r)
+{
+    int32_t groups = a->g * a->t / a->scales, slots = a->t / a->scales;
+    int32_t tiles = ((a->n + LW_CUDA_DRIFT_TILE - 1) / LW_CUDA_DRIFT_TILE) *
+                    ((a->width + LW_CUDA_DRIFT_TILE - 1) / LW_CUDA_DRIFT_TILE);
+    double sum = 0.0, wu = 0.0;
+    if (a->scales == 1)
+        for (int32_t e = LW_TID; e < groups * tiles; e += 256)
+            sum += a->part[e];
+    else
+        for (int32_t e = LW_TID; e < groups * tiles; e += 256)
+            sum += a->part[((int64_t)(e / tiles) * a->scales + slot) * tiles + e % tiles];
+    for (int32_t g = LW_TID; a->nu && g < a->g; g += 256)
+        wu += (double)a->w_u[g];
+    sum = lw_block_sum(room, sum);
+    if (a->nu)
+        wu = lw_block_sum(room, wu);
+    if (LW_TID == 0)
+        drift_write_rule(a,
+                         sum / ((double)a->n * (double)slots *
+                                ((double)a->g * (double)(a->n + a->np) + (double)a->nu * wu)),
+                         r);
+}
+
 #endif

@@ -6,25 +6,26 @@
  * their own, `unit`, the greatest of its numbers being 2^13 or more. Distances are multiplied by units again; of V, the
  * affinities were, so that nothing of them is left for the sums.
  *
- * A block makes 128 x 128 sums, a warp 64 x 32 of them. 16 of the depth are in shared memory while the 16 behind them are
- * on their way: 4 planes of 128 rows, twice, are all of its 48 KiB, and two blocks share a multiprocessor. Tensor cores cut
+ * A block makes 128 x 128 sums, a warp 64 x 32 of them. 16 of the depth are in shared memory while twice 16 behind them are
+ * on their way: 4 planes of 128 rows, three times, are all of its 48 KiB, and two blocks share a multiprocessor. Rows lie
+ * there without gaps, of four neighbours every other time with their two chunks of 16 bytes changed over, so that the eight
+ * rows that are read or written at a time are in all banks. Tensor cores cut
  * sums off where others round them, so that a long sum would come out too small: each 16 of the depth are summed up from
  * zero, the small products first, and the rest is added as everywhere.
  */
 #include "backend/cuda/kernels/cuda_drift.h"
-#include "backend/cuda/kernels/cuda_fragment.h"
 
 enum {
     SIDE = LW_CUDA_DRIFT_TILE,
     STEP = LW_CUDA_DRIFT_DEPTH,
-    PITCH = STEP + 8,
-    PLANE = SIDE * PITCH,
+    PLANE = SIDE * STEP,
     STAGE = 4 * PLANE, /* left high, left low, right high, right low */
-    FLOATS = SIDE + 1  /* between channels, where differences are taken */
+    STAGES = 3,
+    FLOATS = SIDE + 1 /* between channels, where differences are taken */
 };
 
 typedef union drift_room {
-    uint16_t half[2 * STAGE];
+    uint16_t half[STAGES * STAGE];
     float f[2 * STEP * FLOATS];
     double d[256];
 } drift_room;
@@ -56,13 +57,25 @@ LW_ON_DEVICE void drift_zeros(float sum[4][4][4])
         sum[e / 16][e / 4 % 4][e % 4] = 0.0f;
 }
 
-LW_ON_DEVICE void drift_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
-                            const drift_halves halves)
+LW_ON_DEVICE void drift_mma(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    lw_mma_f16(sum, left, right);
+}
+
+/* The same from zero. */
+LW_ON_DEVICE void drift_mma_first(float sum[4], const uint32_t left[4], const uint32_t right[2],
+                                  const drift_halves halves)
 {
     if (halves == HALVES)
-        lw_mma_f16(sum, left, right);
+        lw_mma_first_f16(sum, left, right);
     else
-        lw_mma_bf16(sum, left, right);
+        lw_mma_first_bf16(sum, left, right);
+}
+
+/* Where the first (0) or second eight of a row's depth are. */
+LW_ON_DEVICE int drift_chunk(int row, int second)
+{
+    return row * STEP + (second ^ (row / 4 & 1)) * 8;
 }
 
 /* One stage's products. */
@@ -70,112 +83,127 @@ LW_ON_DEVICE void drift_multiply_stage(float sum[4][4][4], const uint16_t *stage
                                        const drift_halves halves)
 {
     const bool low = halves != HIGH_BF16;
-    const uint16_t *l = stage + drift_tile_row(0, 0) * PITCH + LW_TID % 4 * 2;
-    const uint16_t *r = stage + 2 * PLANE + LW_TID / 32 % 4 * 32 * PITCH + lw_fragment_lane(PITCH);
-    uint32_t right[4][2], right_low[4][2], left[4], left_low[4];
+    int lane = LW_TID % 32;
+    const uint16_t *l = stage + LW_TID / 128 * 64 * STEP + drift_chunk(lane % 16, lane / 16);
+    const uint16_t *r = stage + 2 * PLANE + LW_TID / 32 % 4 * 32 * STEP +
+                        drift_chunk(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+    uint32_t right[2][4], right_low[2][4], left[4], left_low[4]; /* right: of two n each */
     LW_UNROLL
-    for (int n = 0; n < 4; n++) {
-        lw_right_fragment(right[n], r + n * 8 * PITCH);
+    for (int n = 0; n < 2; n++) {
+        lw_ldmatrix_x4(right[n], r + n * 16 * STEP);
         if (low)
-            lw_right_fragment(right_low[n], r + PLANE + n * 8 * PITCH);
+            lw_ldmatrix_x4(right_low[n], r + PLANE + n * 16 * STEP);
     }
     LW_UNROLL
     for (int m = 0; m < 4; m++) {
-        float part[4][4] = {{0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f},
-                            {0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}};
-        lw_left_fragment(left, l + m * 16 * PITCH, PITCH);
+        lw_ldmatrix_x4(left, l + m * 16 * STEP);
         if (low)
-            lw_left_fragment(left_low, l + PLANE + m * 16 * PITCH, PITCH);
+            lw_ldmatrix_x4(left_low, l + PLANE + m * 16 * STEP);
         LW_UNROLL
-        for (int n = 0; low && n < 4; n++)
-            drift_mma(part[n], left_low, right[n], halves);
-        LW_UNROLL
-        for (int n = 0; low && n < 4; n++)
-            drift_mma(part[n], left, right_low[n], halves);
-        LW_UNROLL
-        for (int n = 0; n < 4; n++)
-            drift_mma(part[n], left, right[n], halves);
-        LW_UNROLL
-        for (int n = 0; n < 4; n++)
+        for (int two = 0; two < 2; two++) { /* of the four n */
+            float part[2][4];
             LW_UNROLL
-            for (int i = 0; i < 4; i++)
-                sum[m][n][i] += part[n][i];
-    }
-}
-
-/* Multiplies the rows of all sums so far. */
-LW_ON_DEVICE void drift_turn(float sum[4][4][4], const float *by, int32_t rows)
-{
-    LW_UNROLL
-    for (int m = 0; m < 8; m++) {
-        int row = drift_tile_row(m / 2, m % 2);
-        float f = row < rows ? by[row] : 0.0f;
-        LW_UNROLL
-        for (int p = 0; p < 8; p++)
-            sum[m / 2][p / 2][m % 2 * 2 + p % 2] *= f;
-    }
-}
-
-/* sum = left right^T over the depth, a multiple of 16. At `turn` of the depth the rows
- * of what was summed up are multiplied by ratio, if there is one. Warps that have no rows or no columns rest. */
-LW_ON_DEVICE void drift_multiply(float sum[4][4][4], uint16_t *room, drift_matrix left,
-                                 drift_matrix right, int32_t depth, const drift_halves halves,
-                                 const float *ratio, int32_t turn)
-{
-    int row = LW_TID / 2, part = LW_TID % 2 * 8;
-    bool l = row < left.rows, r = row < right.rows;
-    bool busy = LW_TID / 128 * 64 < left.rows && LW_TID / 32 % 4 * 32 < right.rows;
-    drift_zeros(sum);
-    uint32_t from_left = l ? (uint32_t)(row * left.pitch + part) : 0;
-    uint32_t from_right = r ? (uint32_t)(row * right.pitch + part) : 0;
-    LW_ROLLED
-    for (int32_t k0 = -STEP, at = STAGE; k0 < depth; k0 += STEP, at = STAGE - at) {
-        LW_COPY_WAIT();
-        LW_SYNC();
-        if (k0 + STEP < depth) {
-            uint16_t *to = room + (STAGE - at) + row * PITCH + part;
-            lw_copy_async(to, left.high + from_left, l);
-            lw_copy_async(to + 2 * PLANE, right.high + from_right, r);
-            if (halves != HIGH_BF16) {
-                lw_copy_async(to + PLANE, left.high + left.plane + from_left, l);
-                lw_copy_async(to + 3 * PLANE, right.high + right.plane + from_right, r);
-            }
-            from_left += STEP;
-            from_right += STEP;
+            for (int n = 0; low && n < 2; n++)
+                drift_mma_first(part[n], left_low, right[two] + n * 2, halves);
+            LW_UNROLL
+            for (int n = 0; low && n < 2; n++)
+                drift_mma(part[n], left, right_low[two] + n * 2);
+            LW_UNROLL
+            for (int n = 0; n < 2; n++)
+                if (low)
+                    drift_mma(part[n], left, right[two] + n * 2);
+                else
+                    drift_mma_first(part[n], left, right[two] + n * 2, halves);
+            LW_UNROLL
+            for (int e = 0; e < 8; e++)
+                sum[m][two * 2 + e / 4][e % 4] += part[e / 4][e % 4];
         }
-        if (ratio && k0 == turn)
-            drift_turn(sum, ratio, left.rows);
-        if (k0 >= 0 && busy)
-            drift_multiply_stage(sum, room + at, halves);
+    }
+}
+
+/* What a thread copies: eight of the depth of a row on either side, high and low, of one stage after the other. */
+typedef struct drift_copy {
+    const uint16_t *left, *right;
+    int to;
+} drift_copy;
+
+LW_ON_DEVICE void drift_copy_stage(drift_copy *q, uint16_t *room, int64_t left_plane,
+                                   int64_t right_plane, const drift_halves halves)
+{
+    uint16_t *to = room + q->to;
+    lw_copy_async(to, q->left, true);
+    lw_copy_async(to + 2 * PLANE, q->right, true);
+    if (halves != HIGH_BF16) {
+        lw_copy_async(to + PLANE, q->left + left_plane, true);
+        lw_copy_async(to + 3 * PLANE, q->right + right_plane, true);
+    }
+    q->left += STEP;
+    q->right += STEP;
+}
+
+LW_ON_DEVICE int drift_next(int stage)
+{
+    return stage < (STAGES - 1) * STAGE ? stage + STAGE : stage - (STAGES - 1) * STAGE;
+}
+
+/* sum = left right^T over the depth, a multiple of 16. What is behind the rows of left or right is not to
+ * be used. Warps that have nothing but that rest. */
+LW_ON_DEVICE void drift_multiply(float sum[4][4][4], uint16_t *room, drift_matrix left,
+                                 drift_matrix right, int32_t depth, const drift_halves halves)
+{
+    int row = LW_TID / 2, chunk = drift_chunk(row, LW_TID % 2);
+    bool busy = LW_TID / 128 * 64 < left.rows && LW_TID / 32 % 4 * 32 < right.rows;
+    drift_copy copy = {left.high + (row < left.rows ? row * left.pitch : 0) + LW_TID % 2 * 8,
+                       right.high + (row < right.rows ? row * right.pitch : 0) + LW_TID % 2 * 8,
+                       chunk};
+    drift_zeros(sum);
+    drift_copy_stage(&copy, room, left.plane, right.plane, halves);
+    LW_COPY_COMMIT();
+    copy.to += STAGE;
+    if (depth > STEP)
+        drift_copy_stage(&copy, room, left.plane, right.plane, halves);
+    LW_COPY_COMMIT();
+    LW_ROLLED
+    for (int32_t rest = depth; rest > 0; rest -= STEP) {
+        lw_copy_wait_for(1);
+        LW_SYNC();
+        copy.to = drift_next(copy.to);
+        if (rest > 2 * STEP)
+            drift_copy_stage(&copy, room, left.plane, right.plane, halves);
+        LW_COPY_COMMIT();
+        if (busy)
+            drift_multiply_stage(sum, room + drift_next(copy.to) - chunk, halves);
     }
 }
 
 /* ---- distances ------------------------------------------------------------------------------- */
 
+/* Norms and units of 128 places to shared memory: [SIDE] each. */
+LW_ON_DEVICE void drift_norms(const lw_cuda_drift *a, int32_t b, int32_t p0, float *to)
+{
+    int64_t at = (int64_t)b * a->width;
+    int32_t place = p0 + LW_TID % SIDE;
+    at += place < a->width ? place : a->width - 1;
+    to[LW_TID] = LW_TID < SIDE ? a->norm[at] : a->low ? 1.0f : a->unit[at];
+}
+
 /* Products to squared distances. True: one is so small beside the norms that little of it is left: below 1/64, f32's
  * rounding of these is 2^-18 of it. A sample has no distance to itself. */
-LW_ON_DEVICE bool drift_squares(const lw_cuda_drift *a, int32_t b, int32_t i0, int32_t j0,
+LW_ON_DEVICE bool drift_squares(const lw_cuda_drift *a, int32_t i0, int32_t j0, const float *norm,
                                 float sum[4][4][4])
 {
-    const float *norm = a->norm + (int64_t)b * a->width, *unit = a->unit + (int64_t)b * a->width;
     bool close = false;
-    int32_t j = j0 + drift_tile_column(0, 0), last = a->width - 1;
-    float to[8], by[8];
-    LW_UNROLL
-    for (int p = 0; p < 8; p++) {
-        int32_t place = j + p / 2 * 8 + p % 2, at = place < last ? place : last;
-        to[p] = norm[at];
-        by[p] = a->low ? -2.0f : -2.0f * unit[at];
-    }
     LW_UNROLL
     for (int m = 0; m < 8; m++) {
-        int32_t i = i0 + drift_tile_row(m / 2, m % 2), at = i < last ? i : last;
-        float from = norm[at], of = a->low ? 1.0f : unit[at];
+        int row = drift_tile_row(m / 2, m % 2);
+        int32_t i = i0 + row;
+        float from = norm[row], of = -2.0f * norm[SIDE + row];
         LW_UNROLL
         for (int p = 0; p < 8; p++) {
-            float *d = &sum[m / 2][p / 2][m % 2 * 2 + p % 2], both = from + to[p];
-            int32_t place = j + p / 2 * 8 + p % 2;
-            *d = i == place ? both - both : both + *d * of * by[p];
+            int column = drift_tile_column(p / 2, p % 2);
+            int32_t place = j0 + column;
+            float *d = &sum[m / 2][p / 2][m % 2 * 2 + p % 2], both = from + norm[2 * SIDE + column];
+            *d = i == place ? both - both : both + *d * of * norm[3 * SIDE + column];
             close |= *d < 0.015625f * both && i < a->n && i != place && drift_there(a, place);
         }
     }
@@ -201,17 +229,20 @@ LW_ON_DEVICE void drift_differences(const lw_cuda_drift *a, int32_t b, int32_t i
         LW_SYNC();
         LW_ROLLED
         for (int c = 0; c < STEP; c++) {
-            float x[8];
             LW_UNROLL
-            for (int m = 0; m < 8; m++)
-                x[m] = room[c * FLOATS + drift_tile_row(m / 2, m % 2)];
-            LW_UNROLL
-            for (int p = 0; p < 8; p++) {
-                float t = other[c * FLOATS + drift_tile_column(p / 2, p % 2)];
+            for (int half = 0; half < 2; half++) { /* of this thread's rows */
+                float x[4];
                 LW_UNROLL
-                for (int m = 0; m < 8; m++) {
-                    float *to = &sum[m / 2][p / 2][m % 2 * 2 + p % 2], d = x[m] - t;
-                    *to = fmaf(d, d, *to);
+                for (int m = 0; m < 4; m++)
+                    x[m] = room[c * FLOATS + drift_tile_row(half * 2 + m / 2, m % 2)];
+                LW_UNROLL
+                for (int p = 0; p < 8; p++) {
+                    float t = other[c * FLOATS + drift_tile_column(p / 2, p % 2)];
+                    LW_UNROLL
+                    for (int m = 0; m < 4; m++) {
+                        float *to = &sum[half * 2 + m / 2][p / 2][m % 2 * 2 + p % 2], d = x[m] - t;
+                        *to = fmaf(d, d, *to);
+                    }
                 }
             }
         }
@@ -233,8 +264,9 @@ LW_ON_DEVICE double drift_roots(const lw_cuda_drift *a, int32_t b, int32_t i0, i
         LW_UNROLL
         for (int p = 0; p < 8; p++) {
             int32_t place = j + p / 2 * 8 + p % 2;
-            float d = sum[m / 2][p / 2][m % 2 * 2 + p % 2];
+            float *at = &sum[m / 2][p / 2][m % 2 * 2 + p % 2], d = *at;
             d = !(d <= 1e34f) ? NAN : sqrtf(d < 1e-8f ? 1e-8f : d);
+            *at = d;
             if (i >= a->n || place >= a->width)
                 continue;
             if (drift_there(a, place))
@@ -245,22 +277,55 @@ LW_ON_DEVICE double drift_roots(const lw_cuda_drift *a, int32_t b, int32_t i0, i
     return all;
 }
 
+/* Distances between samples, from a tile above the diagonal to the one below it, in whose eight rows a warp writes 32 bytes
+ * each; their sum. */
+LW_ON_DEVICE double drift_across(const lw_cuda_drift *a, int32_t b, int32_t i0, int32_t j0,
+                                 float sum[4][4][4])
+{
+    int32_t i = i0 + drift_tile_row(0, 0), j = j0 + drift_tile_column(0, 0);
+    float *to = a->d + ((int64_t)b * a->n + j) * a->width + i;
+    double all = 0.0;
+    LW_UNROLL
+    for (int p = 0; p < 8; p++) {
+        LW_UNROLL
+        for (int m = 0; m < 8 && j + p / 2 * 8 + p % 2 < a->n; m++) {
+            float d = sum[m / 2][p / 2][m % 2 * 2 + p % 2];
+            to[m / 2 * 16 + m % 2 * 8] = d;
+            all += (double)d;
+        }
+        to += (p % 2 ? 7 : 1) * (int64_t)a->width;
+    }
+    return all;
+}
+
 /* Distances, not a number where vectors are not or lie out of the reach of kernels/drift/drift.h. x counts tiles, y
- * groups. */
+ * groups. Tiles below the diagonal that are all between samples are written by those above it. */
 LW_ON_DEVICE void drift_measure(const lw_cuda_drift *a, drift_room *room, const drift_halves halves)
 {
     int32_t across = (a->width + SIDE - 1) / SIDE, b = (int32_t)LW_BY;
     int32_t i0 = (int32_t)LW_BX / across * SIDE, j0 = (int32_t)LW_BX % across * SIDE;
+    if (j0 + SIDE <= i0) {
+        if (LW_TID == 0)
+            a->part[(int64_t)b * LW_BLOCKS + LW_BX] = 0.0;
+        return;
+    }
     const uint16_t *points = a->points + (int64_t)b * a->width * a->depth;
     drift_matrix left = {points + (int64_t)i0 * a->depth, a->points_plane, a->depth, a->n - i0};
-    drift_matrix right = {points + (int64_t)j0 * a->depth, a->points_plane, a->depth, a->width - j0};
+    drift_matrix right = {points + (int64_t)j0 * a->depth, a->points_plane, a->depth,
+                          a->width - j0};
     float sum[4][4][4];
-    drift_multiply(sum, room->half, left, right, a->depth, halves, NULL, 0);
+    drift_multiply(sum, room->half, left, right, a->depth, halves);
     LW_SYNC();
-    bool close = drift_squares(a, b, i0, j0, sum);
+    drift_norms(a, b, i0, room->f + 2 * SIDE * 2);
+    drift_norms(a, b, j0, room->f + 2 * SIDE * 3);
+    LW_SYNC();
+    bool close = drift_squares(a, i0, j0, room->f + 2 * SIDE * 2, sum);
     if (lw_block_max(room->d, close ? 1.0 : 0.0) > 0.0)
         drift_differences(a, b, i0, j0, room->f, sum);
-    double all = lw_block_sum(room->d, drift_roots(a, b, i0, j0, sum));
+    double all = drift_roots(a, b, i0, j0, sum);
+    if (j0 >= i0 + SIDE)
+        all += drift_across(a, b, i0, j0, sum);
+    all = lw_block_sum(room->d, all);
     if (LW_TID == 0)
         a->part[(int64_t)b * LW_BLOCKS + LW_BX] = all;
 }
@@ -279,32 +344,34 @@ LW_KERNEL_SHARING(drift_distances_bf16, lw_cuda_drift, 256, 2)
 
 /* ---- V --------------------------------------------------------------------------------------- */
 
-/* V = sum_{neg} A * sum_{pos} A_ij t_j - sum_{pos} A * sum_{neg} A_ij t_j: a row of what was summed up over negatives is
- * multiplied by what makes it right when all is multiplied by the first factor. x counts tiles of samples and channels, y
- * groups and the temperatures at hand. */
+/* V = sum_{neg} A * sum_{pos} A_ij t_j - sum_{pos} A * sum_{neg} A_ij t_j, in two terms, that of the negatives first. x
+ * counts tiles of samples and channels and terms, y groups and the temperatures at hand. */
 LW_KERNEL_SHARING(drift_gather, lw_cuda_drift, 256, 2)
 {
     LW_SHARED LW_ALIGNED16 drift_room room;
     int32_t across = (a.c + SIDE - 1) / SIDE, groups = a.g * a.t;
-    int32_t b = (int32_t)LW_BY % groups, k = (int32_t)LW_BY / groups;
-    int32_t i0 = (int32_t)LW_BX / across * SIDE, c0 = (int32_t)LW_BX % across * SIDE;
-    int64_t row0 = (int64_t)b * a.n + i0;
-    const float *ratio = a.side + 2 * k * a.rows + row0;
-    drift_matrix left = {a.affinity + (k * a.rows + row0) * a.width, a.affinity_plane, a.width,
-                         a.n - i0};
-    drift_matrix right = {a.turned + ((int64_t)b * a.c + c0) * a.width, a.turned_plane, a.width,
-                          a.c - c0};
+    int32_t b = (int32_t)LW_BY % groups, k = (int32_t)LW_BY / groups, term = (int32_t)LW_BX % 2;
+    int32_t i0 = (int32_t)LW_BX / 2 / across * SIDE, c0 = (int32_t)LW_BX / 2 % across * SIDE;
+    int32_t first = term ? a.pos_at : 0, depth = term ? a.width - a.pos_at : a.pos_at;
+    int64_t row = (int64_t)b * a.n + i0;
+    drift_matrix left = {a.affinity + (k * a.rows + row) * a.width + first, a.affinity_plane,
+                         a.width, a.n - i0};
+    drift_matrix right = {a.turned + ((int64_t)b * a.c + c0) * a.width + first, a.turned_plane,
+                          a.width, a.c - c0};
     float sum[4][4][4];
-    drift_multiply(sum, room.half, left, right, a.width, HALVES, ratio, a.pos_at);
-    drift_turn(sum, ratio + a.rows, a.n - i0);
+    drift_multiply(sum, room.half, left, right, depth, HALVES);
+    row += drift_tile_row(0, 0);
+    c0 += drift_tile_column(0, 0);
+    const float *by = a.side + (2 * k + term) * a.rows + row;
+    float *v = a.v + ((2 * (a.k_first + k) + term) * a.rows + row) * a.c + c0;
+    int32_t rows = a.n - i0 - drift_tile_row(0, 0), columns = a.c - c0;
     LW_UNROLL
     for (int m = 0; m < 8; m++) {
-        int row = drift_tile_row(m / 2, m % 2);
-        int32_t c = c0 + drift_tile_column(0, 0);
-        float *v = a.v + ((a.k_first + k) * a.rows + row0 + row) * a.c + c;
+        float f = m * 8 < rows ? by[m * 8] : 0.0f;
         LW_UNROLL
         for (int p = 0; p < 8; p++)
-            if (row < a.n - i0 && c + p / 2 * 8 + p % 2 < a.c)
-                v[p / 2 * 8 + p % 2] = sum[m / 2][p / 2][m % 2 * 2 + p % 2];
+            if (m * 8 < rows && p / 2 * 8 + p % 2 < columns)
+                v[p / 2 * 8 + p % 2] = sum[m / 2][p / 2][m % 2 * 2 + p % 2] * f;
+        v += 8 * (int64_t)a.c;
     }
 }

@@ -79,13 +79,14 @@ LW_ON_DEVICE float drift_masked(const lw_cuda_drift *a, const lw_cuda_drift_rule
 }
 
 /* A warp for each of 8 rows. */
-LW_ON_DEVICE void drift_row_sums(const lw_cuda_drift *a, drift_runs *all, int64_t block)
+LW_ON_DEVICE void drift_row_sums(const lw_cuda_drift *a, const lw_cuda_drift_rule *one,
+                                 drift_runs *all, int64_t block)
 {
     int64_t row = block * LW_CUDA_DRIFT_ROWS + LW_TID / 32;
     drift_run run;
     drift_run_begin(&run);
     if (row < a->rows) {
-        const lw_cuda_drift_rule *r = drift_rule_of(a, (int32_t)(row / a->n));
+        const lw_cuda_drift_rule *r = one ? one : drift_rule_of(a, (int32_t)(row / a->n));
         int32_t i = (int32_t)(row % a->n);
         LW_ROLLED
         for (int32_t place = LW_TID % 32; place < a->width; place += 256) {
@@ -102,7 +103,7 @@ LW_ON_DEVICE void drift_row_sums(const lw_cuda_drift *a, drift_runs *all, int64_
     row = block * LW_CUDA_DRIFT_ROWS + LW_TID % 8;
     if (LW_TID / 8 < a->k && row < a->rows) {
         int k = LW_TID / 8;
-        float least, by = drift_rule_of(a, (int32_t)(row / a->n))->by[k];
+        float least, by = (one ? one : drift_rule_of(a, (int32_t)(row / a->n)))->by[k];
         double sum = drift_run_join(all, LW_TID % 8 * 32, 1, 32, k, by, &least);
         a->row_least[row] = least;
         a->row[k * a->rows + row] = (float)(0.5 * log2(sum));
@@ -110,13 +111,14 @@ LW_ON_DEVICE void drift_row_sums(const lw_cuda_drift *a, drift_runs *all, int64_
 }
 
 /* Four threads for each of 64 columns, over the samples of a part. */
-LW_ON_DEVICE void drift_column_sums(const lw_cuda_drift *a, drift_runs *all, int64_t block)
+LW_ON_DEVICE void drift_column_sums(const lw_cuda_drift *a, const lw_cuda_drift_rule *one,
+                                    drift_runs *all, int64_t block)
 {
     int32_t across = (a->width + LW_CUDA_DRIFT_COLUMNS - 1) / LW_CUDA_DRIFT_COLUMNS;
     int32_t first = (int32_t)(block % across) * LW_CUDA_DRIFT_COLUMNS;
     int32_t part = (int32_t)(block / across) % a->parts, b = (int32_t)(block / across) / a->parts;
     int32_t span = (a->n + a->parts - 1) / a->parts, end = (part + 1) * span;
-    const lw_cuda_drift_rule *r = drift_rule_of(a, b);
+    const lw_cuda_drift_rule *r = one ? one : drift_rule_of(a, b);
     int64_t columns = (int64_t)a->g * a->t * a->width;
     int32_t place = first + LW_TID % 64;
     drift_run run;
@@ -150,15 +152,24 @@ LW_ON_DEVICE void drift_column_sums(const lw_cuda_drift *a, drift_runs *all, int
     }
 }
 
-/* Rows first, then columns. */
+/* Rows first, then columns. Where few blocks summed up distances, each makes S of them itself. */
 LW_KERNEL(drift_sums, lw_cuda_drift, 256)
 {
     LW_SHARED drift_runs all;
+    LW_SHARED lw_cuda_drift_rule rule;
+    const lw_cuda_drift_rule *one = NULL;
+    if (a.s_in_sums) {
+        drift_make_rule(&a, 0, all.sum[0], &rule);
+        LW_SYNC();
+        if (LW_TID == 0 && LW_BX == 0)
+            a.rule[0] = rule;
+        one = &rule;
+    }
     int64_t rows = (a.rows + LW_CUDA_DRIFT_ROWS - 1) / LW_CUDA_DRIFT_ROWS;
     if (LW_BX < rows)
-        drift_row_sums(&a, &all, LW_BX);
+        drift_row_sums(&a, one, &all, LW_BX);
     else
-        drift_column_sums(&a, &all, LW_BX - rows);
+        drift_column_sums(&a, one, &all, LW_BX - rows);
 }
 
 /* The parts of a column (x) at a temperature (y), one after the other. */
@@ -198,12 +209,13 @@ LW_ON_DEVICE float drift_affinity(const lw_cuda_drift *a, const lw_cuda_drift_ru
 /* Two places of a row at all temperatures at hand: to this thread's sums, and to memory, times their units and `by` of the
  * row. */
 LW_ON_DEVICE void drift_two(const lw_cuda_drift *a, const lw_cuda_drift_rule *r, float uncond,
-                            float by, int32_t b, int64_t row, int32_t place, float (*sum)[256])
+                            float by, int32_t b, int64_t row, float row_least, const float *rows,
+                            int32_t place, float (*sum)[256])
 {
     int64_t columns = (int64_t)a->g * a->t * a->width, at = (int64_t)b * a->width + place;
     int32_t i = (int32_t)(row - (int64_t)b * a->n);
     uint16_t *to = a->affinity + row * a->width + place;
-    float d[2], weight[2], least[2], unit[2];
+    float d[2], weight[2], least[2], unit[2], column[LW_CUDA_DRIFT_AT_ONCE][2];
     LW_UNROLL
     for (int e = 0; e < 2; e++) {
         d[e] = drift_masked(a, r, row, i, place + e);
@@ -211,17 +223,26 @@ LW_ON_DEVICE void drift_two(const lw_cuda_drift *a, const lw_cuda_drift_rule *r,
         least[e] = a->rows_only ? 0.0f : a->column_least[at + e];
         unit[e] = a->unit[at + e] * by;
     }
-    LW_ROLLED
-    for (int k = 0; k < a->k_count; k++) {
+    /* what all temperatures read is on its way at the same time */
+    LW_UNROLL
+    for (int k = 0; k < LW_CUDA_DRIFT_AT_ONCE; k++)
+        LW_UNROLL
+    for (int e = 0; e < 2; e++)
+        column[k][e] = k < a->k_count && !a->rows_only
+                           ? a->column[(a->k_first + k) * columns + at + e]
+                           : 0.0f;
+    LW_UNROLL
+    for (int k = 0; k < LW_CUDA_DRIFT_AT_ONCE; k++) {
         int t = a->k_first + k;
-        float half_row = a->row[t * a->rows + row], all = 0.0f;
+        float all = 0.0f;
         uint32_t word[2] = {0, 0};
+        if (k >= a->k_count)
+            continue;
         LW_UNROLL
         for (int e = 0; e < 2; e++) {
             uint32_t half[2];
-            float column = a->rows_only ? 0.0f : a->column[t * columns + at + e];
             float p = weight[e] *
-                      drift_affinity(a, r, t, d[e], a->row_least[row], half_row, least[e], column);
+                      drift_affinity(a, r, t, d[e], row_least, rows[k], least[e], column[k][e]);
             p = drift_there(a, place + e) ? p : 0.0f;
             all += p;
             drift_split(p * unit[e], half);
@@ -235,17 +256,16 @@ LW_ON_DEVICE void drift_two(const lw_cuda_drift *a, const lw_cuda_drift_rule *r,
     }
 }
 
-/* What makes V of a row of sums; unit: theirs. It is 0 without affinities to negatives or to positives. */
+/* What makes V's two terms of a row of sums; unit: theirs. */
 LW_ON_DEVICE void drift_factors(const lw_cuda_drift *a, float (*sum)[256], float unit, int64_t row,
                                 int k)
 {
     double all[2] = {0.0, 0.0};
     for (int e = 0; e < 64; e++)
         all[e / 32] += (double)sum[2 * k + e / 32][LW_TID % 8 * 32 + e % 32];
-    float ratio = (float)(-all[1] / all[0]);
-    a->side[2 * k * a->rows + row] = isfinite(ratio) ? ratio : 0.0f;
-    a->side[(2 * k + 1) * a->rows + row] =
-        (float)(all[0] * (double)unit / drift_rule_of(a, (int32_t)(row / a->n))->v_unit);
+    double by = (double)unit / drift_rule_of(a, (int32_t)(row / a->n))->v_unit;
+    a->side[2 * k * a->rows + row] = (float)(-all[1] * by);
+    a->side[(2 * k + 1) * a->rows + row] = (float)(all[0] * by);
 }
 
 /* No affinity times its target's unit is greater: affinities are at most 1, but for weights. most: a place in shared memory
@@ -277,9 +297,13 @@ LW_KERNEL(drift_affinities, lw_cuda_drift, 256)
         int32_t b = (int32_t)(row / a.n);
         const lw_cuda_drift_rule *r = drift_rule_of(&a, b);
         float uncond = a.nu ? a.w_u[b / a.t] : 0.0f;
+        float rows[LW_CUDA_DRIFT_AT_ONCE], least = a.row_least[row];
+        LW_UNROLL
+        for (int k = 0; k < LW_CUDA_DRIFT_AT_ONCE; k++)
+            rows[k] = k < a.k_count ? a.row[(a.k_first + k) * a.rows + row] : 0.0f;
         LW_ROLLED
         for (int32_t place = LW_TID % 32 * 2; place < a.width; place += 64)
-            drift_two(&a, r, uncond, by, b, row, place, sum);
+            drift_two(&a, r, uncond, by, b, row, least, rows, place, sum);
     }
     LW_SYNC();
     row = LW_BX * LW_CUDA_DRIFT_ROWS + LW_TID % 8;

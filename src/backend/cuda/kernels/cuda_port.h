@@ -164,6 +164,20 @@ LW_ON_DEVICE float lw_over(float a, float b)
 {
     return __fdividef(a, b);
 }
+/* sum = left right: no register is set to zero before. */
+#define LW_MMA_FIRST(type)                                                                    \
+    LW_ON_DEVICE void lw_mma_first_##type(float sum[4], const uint32_t left[4],               \
+                                          const uint32_t right[2])                            \
+    {                                                                                         \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 "         \
+                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"    \
+                     : "=f"(sum[0]), "=f"(sum[1]), "=f"(sum[2]), "=f"(sum[3])                 \
+                     : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), \
+                       "r"(right[1]), "f"(0.0f));                                             \
+    }
+LW_MMA_FIRST(bf16)
+LW_MMA_FIRST(f16)
+#undef LW_MMA_FIRST
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
     uint16_t bits;
@@ -269,6 +283,16 @@ LW_ON_DEVICE void lw_put_two(void *to, uint32_t first, uint32_t second)
 LW_ON_DEVICE float lw_over(float a, float b)
 {
     return a / b;
+}
+LW_ON_DEVICE void lw_mma_first_bf16(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    sum[0] = sum[1] = sum[2] = sum[3] = 0.0f;
+    lw_emu_mma(sum, left, right, lw_emu_bf16_to_float);
+}
+LW_ON_DEVICE void lw_mma_first_f16(float sum[4], const uint32_t left[4], const uint32_t right[2])
+{
+    sum[0] = sum[1] = sum[2] = sum[3] = 0.0f;
+    lw_emu_mma(sum, left, right, lw_emu_f16_to_float);
 }
 LW_ON_DEVICE uint16_t lw_f16_bits(float x)
 {
