@@ -11,27 +11,15 @@ typedef struct product_step {
     int residual, bias, image_bias; /* inputs */
 } product_step;
 
-/* What does a product in f32: tiles of 64 x 64, or where they are too few to keep a GPU busy, smaller ones. */
+/* What does a product in f32: tiles of 64 x 64, or where they are too few to keep a GPU busy, smaller ones, with the same
+ * bits. */
 static lw_cuda_kernel few_of(const lw_cuda_product *a)
 {
     const int64_t tiles = LW_CEIL_DIV(a->m, LW_CUDA_TILE) * LW_CEIL_DIV(a->n, LW_CUDA_TILE);
-    if (!a->trans_w || a->trans_x || a->k % 4 ||
-        (a->m > 8 && (tiles >= 64 || LW_MAX(a->m, (int64_t)a->n) * a->k > INT32_MAX)))
-        return LW_CUDA_matmul;
-    return a->m > 8 ? LW_CUDA_matmul_few : LW_CUDA_matmul_dot;
-}
-
-static bool launch_few(const product_step *s, const lw_cuda_product *a)
-{
-    if (((uintptr_t)a->x | (uintptr_t)a->w) % 16)
-        return false;
-    if (s->kernel == LW_CUDA_matmul_few)
-        lw_cuda_launch(s->step.d, s->kernel, LW_CEIL_DIV(a->m, LW_CUDA_FEW_ROWS),
-                       LW_CEIL_DIV(a->n, LW_CUDA_FEW_COLUMNS), a);
-    else
-        lw_cuda_launch(s->step.d, s->kernel, LW_CEIL_DIV(a->n, LW_CUDA_DOT_COLUMNS),
-                       LW_CEIL_DIV(a->m, LW_CUDA_DOT_ROWS), a);
-    return true;
+    return a->trans_w && !a->trans_x && a->k % 4 == 0 && tiles < 64 &&
+                   LW_MAX(a->m, (int64_t)a->n) * a->k <= INT32_MAX
+               ? LW_CUDA_matmul_few
+               : LW_CUDA_matmul;
 }
 
 static void product_task(const lw_task *t)
@@ -49,10 +37,11 @@ static void product_task(const lw_task *t)
         a.ids = t->in[5];
     }
     a.chunks &= (uintptr_t)a.x % 16 == 0;
-    const bool few = s->kernel == LW_CUDA_matmul_few || s->kernel == LW_CUDA_matmul_dot;
-    if (few && launch_few(s, &a))
-        return;
-    if (s->kernel == LW_CUDA_depthwise)
+    const bool few = s->kernel == LW_CUDA_matmul_few;
+    if (few && ((uintptr_t)a.x | (uintptr_t)a.w) % 16 == 0)
+        lw_cuda_launch(s->step.d, s->kernel, LW_CEIL_DIV(a.m, LW_CUDA_FEW_ROWS),
+                       LW_CEIL_DIV(a.n, LW_CUDA_FEW_COLUMNS), &a);
+    else if (s->kernel == LW_CUDA_depthwise)
         lw_cuda_launch(s->step.d, s->kernel, lw_cuda_blocks(s->kernel, a.m * a.n), 1, &a);
     else
         lw_cuda_launch(s->step.d, few ? LW_CUDA_matmul : s->kernel, LW_CEIL_DIV(a.m, LW_CUDA_TILE),
