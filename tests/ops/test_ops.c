@@ -462,7 +462,7 @@ static lw_val b_norm_far(op_ctx *c)
 }
 static lw_val b_norm_sectors(op_ctx *c)
 {
-    return norm_of(c, 24, op_f32(c, false, -2, 3, DIMS(88, 3, 11, 96)));
+    return norm_of(c, 24, op_f32(c, false, -2, 3, DIMS(2, 30, 11, 96)));
 }
 static lw_val b_norm_wide(op_ctx *c)
 {

@@ -13,8 +13,6 @@ typedef struct norm_step {
     lw_cuda_kernel kernel;
 } norm_step;
 
-enum { BLOCKS = 264 }; /* two on each multiprocessor of a large GPU */
-
 static bool aligned(const lw_cuda_norm *a, int32_t wide)
 {
     const uintptr_t f32 = (uintptr_t)a->x | (uintptr_t)a->gamma | (uintptr_t)a->beta |
@@ -60,8 +58,8 @@ static void norm_task(const lw_task *t)
     }
 }
 
-/* Which kernel, and how many groups a block has: whole sectors of 128 bytes where enough blocks remain to fill a GPU and a
- * thread can keep its numbers, and no fewer vectors than threads. */
+/* Which kernel, and how many groups a block has: 64 bytes of a row where a thread can keep its numbers, and no fewer vectors
+ * than threads. Never a matter of the batch: sums have the same bits in any. */
 static void choose(norm_step *s)
 {
     lw_cuda_norm *a = &s->a;
@@ -78,8 +76,8 @@ static void choose(norm_step *s)
         s->kernel = LW_CUDA_group_norm;
     for (int32_t span = 2; span <= LW_CUDA_SPAN && a->groups % span == 0; span *= 2) {
         int64_t vectors = a->hw * (width * span / s->wide);
-        bool small = vectors <= 256, sector = width * span * (int32_t)sizeof(float) <= 128;
-        if (a->rows / span < BLOCKS || width * span / s->wide > 256 ||
+        bool small = vectors <= 256, sector = width * span * (int32_t)sizeof(float) <= 64;
+        if (width * span / s->wide > 256 ||
             !(small || (sector && vectors * s->wide <= 256 * LW_CUDA_NORM_KEPT)))
             return;
         a->span = span;

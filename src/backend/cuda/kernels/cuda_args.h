@@ -16,9 +16,8 @@ typedef struct lw_cuda_tick {
 /* ---- products ------------------------------------------------------------------------------ */
 
 enum { LW_CUDA_TILE = 64, LW_CUDA_DEPTH = 16 };
-/* of few tiles: a block's rows and columns, its depth at a time; rows and columns of a block of warps */
+/* of few tiles: a block's rows and columns, its depth at a time */
 enum { LW_CUDA_FEW_ROWS = 16, LW_CUDA_FEW_COLUMNS = 32, LW_CUDA_FEW_DEPTH = 128 };
-enum { LW_CUDA_DOT_ROWS = 4, LW_CUDA_DOT_COLUMNS = 8 };
 enum { LW_CUDA_MMA_DEPTH = 32 }; /* of the depth at a time in bf16 */
 
 enum { LW_CUDA_FEW = 8, LW_CUDA_SHORT = 48 }; /* columns, and depth, that kernels of their own take */

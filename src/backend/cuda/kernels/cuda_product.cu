@@ -84,41 +84,19 @@ LW_ON_DEVICE lw_four few_read(const lw_cuda_product *a, const int i, int32_t k)
     return (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
 }
 
-/* Sums of a warp's part of the depth: lane (ty, tx) has rows ty, ty + 4, .. and columns tx, tx + 8, .. */
-LW_ON_DEVICE void few_multiply(float sum[4][4], const float *tile)
-{
-    const int pitch = LW_CUDA_FEW_DEPTH + 4, lane = LW_TID % 32;
-    tile += LW_TID / 32 * (LW_CUDA_FEW_DEPTH / 8);
-    LW_ROLLED
-    for (int k = 0; k < LW_CUDA_FEW_DEPTH / 8; k += 4) {
-        lw_four l[4];
-        LW_UNROLL
-        for (int i = 0; i < 4; i++)
-            l[i] = *(const lw_four *)(tile + (lane / 8 + i * 4) * pitch + k);
-        LW_UNROLL
-        for (int j = 0; j < 4; j++) {
-            lw_four r = *(const lw_four *)(tile + (LW_CUDA_FEW_ROWS + lane % 8 + j * 8) * pitch + k);
-            LW_UNROLL
-            for (int i = 0; i < 4; i++)
-                LW_UNROLL
-                for (int d = 0; d < 4; d++)
-                    sum[i][j] = fmaf(l[i].v[d], r.v[d], sum[i][j]);
-        }
-    }
-}
-
 /*
- * Products whose tiles of 64 x 64 would leave most of a GPU idle, of w [n][k] with k a multiple of four: tiles of 16 x 32, whose
- * depth eight warps share. What comes next is read while it is multiplied.
+ * Products whose tiles of 64 x 64 would leave most of a GPU idle, of w [n][k] with k a multiple of four: tiles of 16 x 32, a warp
+ * for 8 x 8 of them. What comes next is read while it is multiplied. Sums are taken in the order of the large tiles: they have
+ * the same bits, whatever the number of rows.
  */
-LW_KERNEL_SHARING(matmul_few, lw_cuda_product, 256, 3)
+LW_KERNEL(matmul_few, lw_cuda_product, 256)
 {
     enum { PITCH = LW_CUDA_FEW_DEPTH + 4, TILE = LW_CUDA_FEW_ROWS + LW_CUDA_FEW_COLUMNS };
-    enum { SUMS = LW_CUDA_FEW_ROWS * LW_CUDA_FEW_COLUMNS };
     LW_SHARED LW_ALIGNED16 float room[TILE * PITCH];
-    float sum[4][4] = {{0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f},
-                       {0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}};
     int lane = LW_TID % 32, warp = LW_TID / 32;
+    int row = warp / 4 * 8 + lane / 8, column = warp % 4 * 8 + lane % 8; /* and four rows below */
+    const float *left = room + row * PITCH, *right = room + (LW_CUDA_FEW_ROWS + column) * PITCH;
+    float sum[2] = {0.0f, 0.0f};
     lw_four next[TILE / 8];
     LW_UNROLL
     for (int i = 0; i < TILE / 8; i++)
@@ -131,54 +109,25 @@ LW_KERNEL_SHARING(matmul_few, lw_cuda_product, 256, 3)
         LW_UNROLL
         for (int i = 0; i < TILE / 8; i++)
             next[i] = few_read(&a, i, k0 + LW_CUDA_FEW_DEPTH + lane * 4);
-        few_multiply(sum, room);
+        for (int k = 0; k < LW_CUDA_FEW_DEPTH; k += 4) {
+            const lw_four r = *(const lw_four *)(right + k);
+            LW_UNROLL
+            for (int i = 0; i < 2; i++) {
+                const lw_four l = *(const lw_four *)(left + i * 4 * PITCH + k);
+                LW_UNROLL
+                for (int d = 0; d < 4; d++)
+                    sum[i] = fmaf(l.v[d], r.v[d], sum[i]);
+            }
+        }
         LW_SYNC();
     }
     LW_UNROLL
-    for (int i = 0; i < 4; i++)
-        LW_UNROLL
-    for (int j = 0; j < 4; j++)
-        room[warp * SUMS + (lane / 8 + i * 4) * LW_CUDA_FEW_COLUMNS + lane % 8 + j * 8] = sum[i][j];
-    LW_SYNC();
-    LW_ROLLED
-    for (int e = LW_TID; e < SUMS; e += 256) {
-        int64_t row = LW_BX * LW_CUDA_FEW_ROWS + e / LW_CUDA_FEW_COLUMNS;
-        int32_t column = (int32_t)LW_BY * LW_CUDA_FEW_COLUMNS + e % LW_CUDA_FEW_COLUMNS;
-        float all = 0.0f;
-        for (int w = 0; w < 8; w++)
-            all += room[w * SUMS + e];
-        if (row < a.m && column < a.n)
-            product_finish(&a, PRODUCT_MATMUL, row, column, all);
+    for (int i = 0; i < 2; i++) {
+        int64_t y = LW_BX * LW_CUDA_FEW_ROWS + row + i * 4;
+        int32_t x = (int32_t)LW_BY * LW_CUDA_FEW_COLUMNS + column;
+        if (y < a.m && x < a.n)
+            product_finish(&a, PRODUCT_MATMUL, y, x, sum[i]);
     }
-}
-
-/* The same of up to eight rows: a warp for each column, whose lanes share the depth. */
-LW_KERNEL(matmul_dot, lw_cuda_product, 256)
-{
-    int32_t column = (int32_t)LW_BX * LW_CUDA_DOT_COLUMNS + LW_TID / 32, lane = LW_TID % 32;
-    int64_t row0 = LW_BY * LW_CUDA_DOT_ROWS;
-    const float *x = (const float *)a.x + row0 * a.ldx;
-    float sum[LW_CUDA_DOT_ROWS] = {0.0f, 0.0f, 0.0f, 0.0f}, mine = 0.0f;
-    if (column >= a.n)
-        return;
-    for (int32_t k = lane * 4; k < a.k; k += 128) {
-        const lw_four w = *(const lw_four *)((const float *)a.w + (int64_t)column * a.k + k);
-        LW_UNROLL
-        for (int r = 0; r < LW_CUDA_DOT_ROWS; r++)
-            if (row0 + r < a.m) {
-                const lw_four l = *(const lw_four *)(x + (int64_t)r * a.ldx + k);
-                LW_UNROLL
-                for (int d = 0; d < 4; d++)
-                    sum[r] = fmaf(l.v[d], w.v[d], sum[r]);
-            }
-    }
-    LW_UNROLL
-    for (int r = 0; r < LW_CUDA_DOT_ROWS; r++) {
-        float all = lw_warp_sum(sum[r]);
-        mine = lane == r ? all : mine;
-    }
-    if (lane < LW_CUDA_DOT_ROWS && row0 + lane < a.m)
-        product_finish(&a, PRODUCT_MATMUL, row0 + lane, column, mine);
 }
 
 LW_KERNEL(conv2d, lw_cuda_product, 256)
