@@ -317,6 +317,15 @@ static lw_val b_conv3_from_rgb_tiles(op_ctx *c)
     return conv_tiles(c, false, (lw_attr_conv){ALL_AROUND, .h = 9, .w = 8, .c = 3, .o = 132}, 2);
 }
 CONV3_TILES(to_rgb, 2, ALL_AROUND, .h = 9, .w = 8, .c = 132, .o = 3)
+/* So many pictures that parts of the depth are made one after the other. */
+static lw_val b_conv3_parts_tiles(op_ctx *c)
+{
+    return conv_tiles(c, false, (lw_attr_conv){ALL_AROUND, .h = 4, .w = 4, .c = 88, .o = 20}, 1056);
+}
+static lw_val b_conv3_parts_tiles_bf16(op_ctx *c)
+{
+    return conv_tiles(c, true, (lw_attr_conv){ALL_AROUND, .h = 4, .w = 4, .c = 88, .o = 132}, 512);
+}
 CONV3_TILES(deep, 1, ALL_AROUND, .h = 4, .w = 4, .c = 264, .o = 68)
 static lw_val conv4_dx_tiles(op_ctx *c, bool narrow)
 {
@@ -1002,6 +1011,8 @@ static const op_case cases[] = {
     CASE("conv3_from_rgb_tiles", b_conv3_from_rgb_tiles, 5e-5, 0),
     CASE("conv3_to_rgb_tiles", b_conv3_to_rgb_tiles, 1e-4, 0),
     CASE("conv3_to_rgb_tiles_bf16", b_conv3_to_rgb_tiles_bf16, 1e-4, 0),
+    CASE("conv3_parts_tiles", b_conv3_parts_tiles, 1e-4, 0),
+    CASE("conv3_parts_tiles_bf16", b_conv3_parts_tiles_bf16, 1e-4, 0),
     CASE("conv3_deep_tiles", b_conv3_deep_tiles, 1e-4, 0),
     CASE("conv3_deep_tiles_bf16", b_conv3_deep_tiles_bf16, 1e-4, 0),
     CASE("conv4_dx_tiles", b_conv4_dx_tiles, 5e-5, 0),

@@ -38,7 +38,7 @@ static void product_task(const lw_task *t)
         a.ids = t->in[5];
     }
     a.chunks &= (uintptr_t)a.x % 16 == 0;
-    if (a.splits > 1) {
+    if (a.apart) {
         a.part = t->work;
         a.arrived = lw_cuda_arrived(s->step.d);
     }
@@ -79,21 +79,30 @@ static int32_t pitch_of(int32_t k)
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* Kernels of cuda_tiles.h: how many blocks a multiprocessor has at once, and its clocks for a step of a tile. */
+/* Kernels of cuda_tiles.h: whether they make parts of the depth one after the other, how many blocks a multiprocessor has at
+ * once, and its clocks for a step of a tile, as one H200 has them. */
 typedef struct tile {
     lw_cuda_kernel kernel;
-    int32_t narrow, rows, columns, sharing;
+    bool narrow, adds;
+    int32_t rows, columns, sharing;
     double step;
 } tile;
 static const tile tiles[] = {
-    {LW_CUDA_wgmma_256x128, 1, 256, 128, 1, 1700.0},
-    {LW_CUDA_wgmma_128x128, 1, 128, 128, 2, 1200.0},
-    {LW_CUDA_wgmma_128x128_deep, 1, 128, 128, 1, 1000.0},
-    {LW_CUDA_wgmma_64x64, 1, 64, 64, 2, 600.0},
-    {LW_CUDA_ffma_128x128, 0, 128, 128, 1, 7000.0},
-    {LW_CUDA_ffma_64x64, 0, 64, 64, 3, 1800.0},
+    {LW_CUDA_wgmma_256x128, true, false, 256, 128, 1, 1700.0},
+    {LW_CUDA_wgmma_128x128, true, false, 128, 128, 2, 1200.0},
+    {LW_CUDA_wgmma_128x128_parts, true, true, 128, 128, 1, 1250.0},
+    {LW_CUDA_wgmma_64x64, true, true, 64, 64, 2, 600.0},
+    {LW_CUDA_ffma_128x128, false, false, 128, 128, 1, 7000.0},
+    {LW_CUDA_ffma_64x64, false, true, 64, 64, 2, 1800.0},
 };
-enum { MULTIPROCESSORS = 132, MOST_SPLITS = 16, BLOCK_CLOCKS = 2500 };
+/* A part of the depth has at least so many steps (twice as many in f32, whose steps are half as long). */
+enum { MULTIPROCESSORS = 132, MOST_PARTS = 16, PART_STEPS = 6, BLOCK_CLOCKS = 2500 };
+
+static int64_t steps_of(const lw_cuda_product *a, bool narrow)
+{
+    int64_t depth = (int64_t)(a->kh / a->phases) * (a->kw / a->phases) * a->c;
+    return LW_CEIL_DIV(depth, narrow ? 64 : 32);
+}
 
 static int64_t tiles_of(const lw_cuda_product *a, const tile *t)
 {
@@ -101,19 +110,28 @@ static int64_t tiles_of(const lw_cuda_product *a, const tile *t)
            LW_CEIL_DIV(a->n, t->columns);
 }
 
-/* Clocks that a product takes, about: waves of blocks, each with its part of the depth; and the last block of a tile reads
- * the sums of all. A pure function of shapes: GPUs of a kind have the same bits. */
-static double clocks_of(const lw_cuda_product *a, const tile *t, int32_t splits)
+/* Parts of the depth: as many as keep a GPU busy with one picture of few pixels. A matter of one picture alone, so that bits
+ * are the same in any batch; rows of a matrix are nobody's. */
+static int32_t parts_of(const lw_cuda_product *a, bool narrow)
 {
-    int64_t depth = (int64_t)(a->kh / a->phases) * (a->kw / a->phases) * a->c;
-    int64_t steps = LW_CEIL_DIV(depth, t->narrow ? 64 : 32);
-    int64_t each = LW_CEIL_DIV(tiles_of(a, t) * splits, MULTIPROCESSORS);
+    int64_t pixels = (int64_t)a->oh * a->ow / ((int64_t)a->phases * a->phases);
+    int64_t one = (int64_t)a->phases * a->phases * LW_CEIL_DIV(pixels, 64) * LW_CEIL_DIV(a->n, 64);
+    int64_t most = steps_of(a, narrow) / (narrow ? PART_STEPS : 2 * PART_STEPS);
+    if (a->oh * a->ow == 1 || one > 16)
+        return 1;
+    return (int32_t)LW_MAX(LW_MIN(LW_MIN(most, MULTIPROCESSORS / one), (int64_t)MOST_PARTS),
+                           (int64_t)1);
+}
+
+/* Clocks that a product takes, about: waves of blocks; where parts are apart, the last block of a tile reads the sums of all. */
+static double clocks_of(const lw_cuda_product *a, const tile *t, bool apart)
+{
+    int64_t blocks = tiles_of(a, t) * (apart ? a->parts : 1);
+    int64_t steps = LW_CEIL_DIV(steps_of(a, t->narrow), apart ? a->parts : 1);
+    int64_t each = LW_CEIL_DIV(blocks, MULTIPROCESSORS);
     double block = BLOCK_CLOCKS + t->rows * t->columns / 5.0; /* to begin, and to write */
-    double clocks = (double)LW_CEIL_DIV(each, t->sharing) * block +
-                    (double)each * (double)LW_CEIL_DIV(steps, splits) * t->step;
-    if (splits > 1)
-        clocks += 1500.0 + splits * t->rows * t->columns / 10.0;
-    return clocks;
+    double clocks = (double)LW_CEIL_DIV(each, t->sharing) * block + (double)(each * steps) * t->step;
+    return apart ? clocks + 1500.0 + a->parts * t->rows * t->columns / 10.0 : clocks;
 }
 
 /* Are rows of whole pieces of 16 bytes, and not too many? x: the picture that is read. */
@@ -126,6 +144,18 @@ static bool fits_tiles(const lw_cuda_product *a, lw_type x, int32_t piece)
            lw_type_count(x) / piece < INT32_MAX / 2;
 }
 
+/* What divides numbers up to 2^31 by d. */
+static lw_cuda_divider divider_of(int32_t d)
+{
+    uint32_t log = 0;
+    while ((INT64_C(1) << log) < d)
+        log++;
+    uint64_t power = UINT64_C(1) << (31 + log);
+    return (lw_cuda_divider){.by = d,
+                             .mul = d > 1 ? (uint32_t)((power + (uint64_t)d - 1) / (uint64_t)d) : 0,
+                             .shift = d > 1 ? log - 1 : 0};
+}
+
 /* The tiles that take the fewest clocks, if any do. */
 static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
 {
@@ -134,60 +164,55 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
     if (!fits_tiles(a, cuda_in(c, 0), narrow ? 8 : 4) || (narrow && !c->d->hopper))
         return;
     a->phase_rows = (int32_t)(a->m / ((int64_t)a->phases * a->phases));
-    for (size_t i = 0; i < LW_COUNT(tiles); i++)
-        for (int32_t splits = 1; splits <= MOST_SPLITS; splits++) {
-            const tile *t = &tiles[i];
-            int64_t all = tiles_of(a, t), blocks = all * splits;
-            double clocks = clocks_of(a, t, splits);
-            if (t->narrow != (int32_t)narrow || clocks >= best || blocks > INT32_MAX ||
-                (splits > 1 && all > LW_CUDA_TILES))
-                continue;
-            best = clocks;
-            a->splits = splits;
-            s->tiled.kernel = t->kernel;
-            s->tiled.blocks = blocks;
-            s->tiled.across = 1;
-            c->out->work_bytes =
-                splits > 1 ? (size_t)(blocks * t->rows * t->columns) * sizeof(float) : 0;
-        }
+    a->wide = divider_of(a->ow / a->phases);
+    a->high = divider_of(a->oh / a->phases);
+    a->pixels = divider_of(a->oh * a->ow);
+    a->parts = parts_of(a, narrow);
+    for (size_t i = 0; i < 2 * LW_COUNT(tiles); i++) {
+        const tile *t = &tiles[i / 2];
+        bool apart = i % 2;
+        int64_t all = tiles_of(a, t), blocks = all * (apart ? a->parts : 1);
+        double clocks = clocks_of(a, t, apart);
+        if (t->narrow != narrow || clocks >= best || blocks > INT32_MAX ||
+            (a->parts == 1 ? apart : !apart && !t->adds) || (apart && all > LW_CUDA_TILES))
+            continue;
+        best = clocks;
+        a->apart = apart;
+        s->tiled.kernel = t->kernel;
+        s->tiled.blocks = blocks;
+        s->tiled.across = 1;
+        c->out->work_bytes = apart ? (size_t)(blocks * t->rows * t->columns) * sizeof(float) : 0;
+    }
 }
 
-/* So few tiles of rows in f32 that a GPU is not busy with them: smaller ones, or a warp for a dot product. */
-static void set_few(const cuda_lower *c, product_step *s)
+/* What tiles would be mostly empty of: a matter of a picture's shape, not of how many there are; and where there are few tiles
+ * of a matrix, smaller ones, whose sums have the same order. */
+static void set_other(const cuda_lower *c, product_step *s)
 {
-    const lw_cuda_product *a = &s->a;
+    lw_cuda_product *a = &s->a;
     const int64_t all = LW_CEIL_DIV(a->m, LW_CUDA_TILE) * LW_CEIL_DIV(a->n, LW_CUDA_TILE);
-    if (!a->trans_w || a->trans_x || a->k % 4 ||
-        (a->m > 8 && (all >= 64 || LW_MAX(a->m, (int64_t)a->n) * a->k > INT32_MAX)))
-        return;
-    s->tiled.kernel = a->m > 8 ? LW_CUDA_matmul_few : LW_CUDA_matmul_dot;
-    s->tiled.blocks = a->m > 8 ? LW_CEIL_DIV(a->m, LW_CUDA_FEW_ROWS)
-                               : LW_CEIL_DIV(a->n, LW_CUDA_DOT_COLUMNS);
-    s->tiled.across = a->m > 8 ? LW_CEIL_DIV(a->n, LW_CUDA_FEW_COLUMNS)
-                               : LW_CEIL_DIV(a->m, LW_CUDA_DOT_ROWS);
-    s->a.splits = 1;
-    c->out->work_bytes = 0;
-}
-
-/* Few columns, or a short depth, which tiles would be mostly empty of. */
-static void set_narrow_shapes(const cuda_lower *c, product_step *s)
-{
-    const lw_cuda_product *a = &s->a;
+    bool matrix = a->oh * a->ow == 1;
     if (!a->w_pitch || a->trans_x || a->backward || a->m > INT32_MAX / 2 ||
-        lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
+        LW_MAX(a->m, (int64_t)a->n) * a->k > INT32_MAX || lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
         return;
-    if (a->n <= LW_CUDA_FEW && a->m >= 64 && a->c % 4 == 0 && a->ldx % 4 == 0 && a->w_pitch % 4 == 0) {
+    if (matrix && a->k % 4 == 0 && a->w_pitch == a->k && all < 64) {
+        s->tiled.kernel = LW_CUDA_matmul_few;
+        s->tiled.blocks = LW_CEIL_DIV(a->m, LW_CUDA_FEW_ROWS);
+        s->tiled.across = LW_CEIL_DIV(a->n, LW_CUDA_FEW_COLUMNS);
+    } else if (!matrix && a->n <= LW_CUDA_FEW && a->c % 4 == 0 && a->ldx % 4 == 0 &&
+               a->w_pitch % 4 == 0) {
         s->tiled.kernel = LW_CUDA_few_columns;
         s->tiled.blocks = LW_CEIL_DIV(a->m, 16);
         s->tiled.across = 1;
-    } else if (a->k <= LW_CUDA_SHORT && a->m >= 64 && a->n % 4 == 0 && a->ldy % 4 == 0) {
+    } else if (!matrix && a->k <= LW_CUDA_SHORT && a->n % 4 == 0 && a->ldy % 4 == 0) {
         s->tiled.kernel = LW_CUDA_short_depth;
         s->tiled.blocks = LW_CEIL_DIV(a->m, 32);
         s->tiled.across = LW_CEIL_DIV(a->n, 128);
     } else {
         return;
     }
-    s->a.splits = 1;
+    a->parts = 1;
+    a->apart = 0;
     c->out->work_bytes = 0;
 }
 
@@ -204,7 +229,7 @@ static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_
     a->chunks = narrow && !a->trans_x && a->c % 8 == 0 && a->ldx % 8 == 0;
     set_tiles(c, s, narrow);
     if (!narrow)
-        set_narrow_shapes(c, s);
+        set_other(c, s);
 }
 
 int lw_cuda_lower_matmul(cuda_lower *c)
@@ -236,8 +261,6 @@ int lw_cuda_lower_matmul(cuda_lower *c)
         a->drop_stream = at->drop_stream;
     }
     choose_kernel(c, s, narrow, LW_CUDA_matmul, LW_CUDA_mma_matmul, a->trans_w ? a->k : 0);
-    if (!narrow)
-        set_few(c, s);
     return 0;
 }
 

@@ -13,6 +13,13 @@ typedef struct lw_cuda_tick {
     uint32_t step, hole;
 } lw_cuda_tick;
 
+/* Division by `by` as a product, of what is not negative: n / by = (n * mul >> 32) >> shift (Granlund, Montgomery: Division by
+ * invariant integers using multiplication, 1994); by 1: n. */
+typedef struct lw_cuda_divider {
+    int32_t by;
+    uint32_t mul, shift;
+} lw_cuda_divider;
+
 /* ---- products ------------------------------------------------------------------------------ */
 
 enum { LW_CUDA_TILE = 64, LW_CUDA_DEPTH = 16 };
@@ -46,8 +53,10 @@ typedef struct lw_cuda_product {
     int32_t backward;   /* the product is conv2d_dx */
     int32_t phases;     /* kinds of its pixels, each side; 1: all have the same taps */
     int32_t phase_rows; /* pixels of a kind */
-    int32_t splits;     /* parts of the depth, each with a block of its own */
-    float *part;        /* their sums, where there are several */
+    lw_cuda_divider wide, high, pixels; /* of a picture, of one kind; all kinds' of a picture */
+    int32_t parts;      /* of the depth, whose sums are added up in their order */
+    int32_t apart;      /* each has a block of its own */
+    float *part;        /* their sums then */
     uint32_t *arrived;  /* blocks of a tile that have theirs; zeros before and after */
     /* dropout of the sums behind the bias: 0 in drop_rows: none */
     int32_t drop_rows; /* rows of a row id */

@@ -10,18 +10,21 @@ LW_ON_DEVICE lw_four ffma_piece(const unsigned char *place, int row, int q)
     return lw_four_floats((const float *)(const void *)(place + row * TILE_ROW + (q ^ row % 8) * 16));
 }
 
-/* across: warps side by side; each has 8 high rows and 4 wide columns */
+/* across: warps side by side; each has 8 high rows and 4 wide columns. adds: as in wgmma_tile. */
 LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const int across,
-                            const int high, const int wide, unsigned char *shared)
+                            const int high, const int wide, const bool adds, unsigned char *shared)
 {
     int warp = LW_TID / 32, lane = LW_TID % 32;
     int row0 = warp / across * 8 * high + lane / 4, column0 = warp % across * 4 * wide + lane % 4;
-    float sum[64], *room = (float *)(void *)shared;
+    float sum[64], total[32], *room = (float *)(void *)shared;
     tile_state s;
     tile_begin(a, t, &s, shared);
     LW_UNROLL
-    for (int i = 0; i < high * wide; i++)
+    for (int i = 0; i < high * wide; i++) {
         sum[i] = 0.0f;
+        if (adds)
+            total[i] = 0.0f;
+    }
     LW_ROLLED
     while (s.step < s.n) {
         const unsigned char *place = tile_next(a, t, &s, shared);
@@ -41,10 +44,20 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
                         sum[i * wide + j] = fmaf(left.v[k], right[j].v[k], sum[i * wide + j]);
             }
         }
+        if (!adds || !tile_part_ends(a, &s))
+            continue;
+        LW_UNROLL
+        for (int i = 0; i < high * wide; i++) {
+            total[i] += sum[i];
+            sum[i] = 0.0f;
+        }
     }
     LW_COPY_WAIT();
     LW_SYNC();
-    if (a->splits > 1 && !tile_join(a, t, &s, sum, shared))
+    LW_UNROLL
+    for (int i = 0; i < high * wide; i++)
+        sum[i] += adds ? total[i] : 0.0f;
+    if (a->apart && !tile_join(a, t, &s, sum, shared))
         return;
     LW_UNROLL
     for (int i = 0; i < high; i++)
@@ -59,14 +72,14 @@ LW_KERNEL_SHARING(ffma_128x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {256, 128, 128, 4, 4, 3, false};
-    ffma_tile(&a, t, 4, 8, 8, shared);
+    ffma_tile(&a, t, 4, 8, 8, false, shared);
 }
 
-LW_KERNEL_SHARING(ffma_64x64, lw_cuda_product, 128, 3)
+LW_KERNEL_SHARING(ffma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {128, 64, 64, 4, 4, 3, false};
-    ffma_tile(&a, t, 2, 4, 8, shared);
+    ffma_tile(&a, t, 2, 4, 8, true, shared);
 }
 
 /* A few columns: a warp for two pixels, whose lanes have four of 128 neighbours of the depth each, and all columns. */

@@ -47,6 +47,10 @@
 #define LW_THREADS ((int64_t)blockDim.x)
 #define LW_BLOCKS ((int64_t)gridDim.x)
 #define LW_SYNC() __syncthreads()
+LW_ON_DEVICE uint32_t lw_high_product(uint32_t a, uint32_t b)
+{
+    return __umulhi(a, b);
+}
 LW_ON_DEVICE float lw_bits_to_float(uint32_t u)
 {
     return __uint_as_float(u);
@@ -98,11 +102,6 @@ LW_ON_DEVICE void lw_copy_wait_for(const int n)
 LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)
 {
     return atomicAdd(p, 1u);
-}
-/* What another block wrote, from where all blocks see it. */
-LW_ON_DEVICE float lw_load_far(const float *p)
-{
-    return __ldcg(p);
 }
 /* sum += left right, 16 x 16 by 16 x 8 over a warp (PTX ISA, mma.m16n8k16): lane 4 g + t has rows g and g + 8 of left and
  * sum, column g of right, and of those the numbers 2 t, 2 t + 1 and 8 behind. */
@@ -235,10 +234,6 @@ LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)
 {
     return (*p)++;
 }
-LW_ON_DEVICE float lw_load_far(const float *p)
-{
-    return *p;
-}
 LW_ON_DEVICE void lw_copy_async(void *to, const void *from, bool there)
 {
     lw_emu_copy(to, from, 16, there);
@@ -302,6 +297,10 @@ LW_ON_DEVICE float lw_f16_to_float(uint16_t bits)
 {
     return lw_emu_f16_to_float(bits);
 }
+LW_ON_DEVICE uint32_t lw_high_product(uint32_t a, uint32_t b)
+{
+    return (uint32_t)((uint64_t)a * b >> 32);
+}
 LW_ON_DEVICE float lw_bits_to_float(uint32_t u)
 {
     float f;
@@ -315,6 +314,11 @@ LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
     return u;
 }
 #endif
+
+LW_ON_DEVICE int32_t lw_divide(int32_t n, const lw_cuda_divider *d)
+{
+    return d->by == 1 ? n : (int32_t)(lw_high_product((uint32_t)n, d->mul) >> d->shift);
+}
 
 /* Two neighbours, the first at an even place. */
 LW_ON_DEVICE uint32_t lw_two_halves(const uint16_t *p)
@@ -365,6 +369,16 @@ typedef struct LW_ALIGNED8 lw_words {
 LW_ON_DEVICE lw_four lw_four_floats(const float *p)
 {
     return *(const lw_four *)(const void *)p;
+}
+/* What another block wrote, from where all blocks see it. */
+LW_ON_DEVICE lw_four lw_load_far(const float *p)
+{
+#ifdef __CUDACC__
+    float4 v = __ldcg((const float4 *)p);
+    return (lw_four){{v.x, v.y, v.z, v.w}};
+#else
+    return lw_four_floats(p);
+#endif
 }
 LW_ON_DEVICE void lw_four_add(lw_four *v, lw_four w)
 {

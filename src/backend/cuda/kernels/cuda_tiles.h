@@ -11,8 +11,11 @@
  * a copy; a matrix is a picture of one pixel a row. Of a convolution's gradient to x with a stride (what is behind nearest
  * upsampling), each of the stride^2 kinds of pixels has its own taps and its own tiles: no zeros are multiplied.
  *
- * Few tiles: several blocks share one, each with a part of the depth. Their sums go to memory, and the last that comes adds
- * them up, in the order of the parts.
+ * A depth of parts has a sum for each, which are added up in their order. Where there are few tiles, the parts of one are
+ * `apart`: each has a block of its own, sums go to memory, and the last block that comes adds them up; else one block makes
+ * them one after the other. That is the same number either way, so that bits do not depend on how many pictures there are.
+ *
+ * All of it is short code: every launch fetches its instructions anew, which unrolled code is slower at than at anything else.
  */
 #ifndef LW_CUDA_TILES_H
 #define LW_CUDA_TILES_H
@@ -36,18 +39,19 @@ typedef struct tile_pixel {
 
 /* Where a block and a thread of it are. A thread copies one of the eight pieces of every (threads / 8)-th row. */
 typedef struct tile_state {
-    int32_t row0, column0, split, tile;
+    int32_t row0, column0, part, tile;
     int32_t phase_y, phase_x, tap_y, tap_x;   /* the kind of pixels, and its first taps */
     int32_t at[TILE_MOST_ROWS];               /* where windows begin in x, in pieces; may be outside */
     int16_t y[TILE_MOST_ROWS], x[TILE_MOST_ROWS];
     int32_t c, ty, tx;          /* of the depth, this thread's next: channel c of a tap */
     int32_t n, step, now, next; /* steps; places that are multiplied and filled */
+    int32_t part_end;           /* the step behind the last of this part */
 } tile_state;
 
 LW_ON_DEVICE tile_pixel tile_pixel_of(const lw_cuda_product *a, int32_t r)
 {
-    int32_t wide = a->ow / a->phases, high = a->oh / a->phases;
-    tile_pixel p = {r / wide / high, r / wide % high, r % wide};
+    int32_t line = lw_divide(r, &a->wide), b = lw_divide(line, &a->high);
+    tile_pixel p = {b, line - b * a->high.by, r - line * a->wide.by};
     return p;
 }
 
@@ -55,10 +59,10 @@ LW_ON_DEVICE void tile_find_block(const lw_cuda_product *a, const tile_shape t, 
 {
     int32_t bx = (int32_t)LW_BX, across = (a->n + t.columns - 1) / t.columns;
     int32_t high = (a->phase_rows + t.rows - 1) / t.rows, rest = bx / across;
-    int32_t down = rest / a->splits, phase = down / high;
+    int32_t shares = a->apart ? a->parts : 1, down = rest / shares, phase = down / high;
     s->column0 = bx % across * t.columns;
     s->row0 = down % high * t.rows;
-    s->split = rest % a->splits;
+    s->part = rest % shares;
     s->tile = down * across + bx % across;
     s->phase_y = phase / a->phases;
     s->phase_x = phase % a->phases;
@@ -87,14 +91,21 @@ LW_ON_DEVICE void tile_find_rows(const lw_cuda_product *a, const tile_shape t, t
     }
 }
 
+/* The step that a part of the depth begins with. */
+LW_ON_DEVICE int32_t tile_part_begin(const lw_cuda_product *a, int32_t steps, int32_t part)
+{
+    return steps * part / a->parts;
+}
+
 LW_ON_DEVICE void tile_find_depth(const lw_cuda_product *a, const tile_shape t, tile_state *s)
 {
     const int depth = TILE_PIECES * t.piece;
     int32_t high = a->kh / a->phases, wide = a->kw / a->phases;
     int32_t steps = (high * wide * a->c + depth - 1) / depth;
-    int32_t first = (int32_t)((int64_t)steps * s->split / a->splits);
+    int32_t first = a->apart ? tile_part_begin(a, steps, s->part) : 0;
     int32_t k = first * depth + LW_TID % TILE_PIECES * t.piece;
-    s->n = (int32_t)((int64_t)steps * (s->split + 1) / a->splits) - first;
+    s->n = (a->apart ? tile_part_begin(a, steps, s->part + 1) : steps) - first;
+    s->part_end = a->apart ? s->n : tile_part_begin(a, steps, 1);
     s->c = k % a->c;
     s->ty = k / a->c / wide;
     s->tx = k / a->c % wide;
@@ -153,7 +164,7 @@ LW_ON_DEVICE void tile_begin(const lw_cuda_product *a, const tile_shape t, tile_
     s->step = 0;
     s->now = t.places - 1;
     s->next = t.ahead;
-    LW_UNROLL
+    LW_ROLLED
     for (int i = 0; i < t.ahead; i++)
         tile_copy(a, t, s, i < s->n, ring + i * place);
 }
@@ -174,21 +185,31 @@ LW_ON_DEVICE const unsigned char *tile_next(const lw_cuda_product *a, const tile
     return ring + s->now * place;
 }
 
+/* Is a block that makes all parts through with one of them? Then the next one is it. */
+LW_ON_DEVICE bool tile_part_ends(const lw_cuda_product *a, tile_state *s)
+{
+    if (s->step < s->part_end || s->step == s->n)
+        return false;
+    s->part++;
+    s->part_end = tile_part_begin(a, s->n, s->part + 1);
+    return true;
+}
+
 /* Sums of all parts of a tile's depth, for the last block that has its own; others get false. */
 LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
                             float *sum, unsigned char *shared)
 {
-    const int numbers = t.rows * t.columns / t.threads;
+    const int numbers = t.rows * t.columns / t.threads, apart = t.threads * 4;
     uint32_t *last = (uint32_t *)(void *)shared;
-    float *part = a->part + (int64_t)s->tile * a->splits * numbers * t.threads + LW_TID;
-    float *own = part + (int64_t)s->split * numbers * t.threads;
+    float *far = a->part + (int64_t)s->tile * a->parts * numbers * t.threads + LW_TID * 4;
+    float *own = far + (int64_t)s->part * numbers * t.threads;
     LW_UNROLL
-    for (int i = 0; i < numbers; i++)
-        own[i * t.threads] = sum[i];
+    for (int i = 0; i < numbers; i += 4)
+        lw_write(own + i / 4 * apart, sum + i, 4);
     LW_FENCE();
     LW_SYNC();
     if (LW_TID == 0)
-        *last = lw_count_up(a->arrived + s->tile) == (uint32_t)a->splits - 1;
+        *last = lw_count_up(a->arrived + s->tile) == (uint32_t)a->parts - 1;
     LW_SYNC();
     bool mine = *last != 0;
     LW_SYNC();
@@ -198,22 +219,14 @@ LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const 
     LW_UNROLL
     for (int i = 0; i < numbers; i++)
         sum[i] = 0.0f;
-    enum { FAR = 32 };
-    const int at_once = numbers > FAR ? 1 : 4; /* parts of so many numbers each that are underway */
-    LW_UNROLL
-    for (int from = 0; from < numbers; from += FAR)
-        LW_ROLLED
-        for (int k = 0; k < a->splits; k += at_once) {
-            float far[4 * FAR];
+    LW_ROLLED
+    for (int k = 0; k < a->parts; k++, far += numbers * t.threads)
+        LW_UNROLL
+        for (int i = 0; i < numbers; i += 4) {
+            lw_four v = lw_load_far(far + i / 4 * apart);
             LW_UNROLL
-            for (int i = 0; i < at_once * FAR; i++)
-                far[i] = k + i / FAR < a->splits
-                             ? lw_load_far(part + ((int64_t)(k + i / FAR) * numbers + from + i % FAR) *
-                                                      t.threads)
-                             : 0.0f;
-            LW_UNROLL
-            for (int i = 0; i < at_once * FAR; i++)
-                sum[from + i % FAR] += far[i];
+            for (int j = 0; j < 4; j++)
+                sum[i + j] += v.v[j];
         }
     if (LW_TID == 0)
         a->arrived[s->tile] = 0;
@@ -226,12 +239,46 @@ LW_ON_DEVICE int tile_pitch(const tile_shape t)
     return t.columns + 8;
 }
 
-/* What is behind the sums, from shared memory: a thread has four columns of every so many rows, and reads what is beside
- * eight of them at once, before it writes any. */
-LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
-                              const float *room)
+/* The row of the result that row r of this kind of pixels is. */
+LW_ON_DEVICE int32_t tile_row_of(const lw_cuda_product *a, const tile_state *s, int32_t r)
+{
+    if (a->phases == 1)
+        return r;
+    tile_pixel at = tile_pixel_of(a, r);
+    return (at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow + at.j * a->phases + s->phase_x;
+}
+
+/* What is beside the sums, eight rows at once, is added to them in shared memory. beside: a row for each of the result's, or for each
+ * of `images`. */
+LW_ON_DEVICE void tile_add(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
+                           float *room, const float *beside, int32_t pitch, bool images)
 {
     enum { AT_ONCE = 8 };
+    const int across = t.columns / 4, apart = t.threads / across;
+    int32_t column = LW_TID % across * 4;
+    LW_ROLLED
+    for (int r0 = LW_TID / across; r0 < t.rows; r0 += AT_ONCE * apart) {
+        lw_four v[AT_ONCE];
+        LW_UNROLL
+        for (int i = 0; i < AT_ONCE; i++) {
+            int32_t r = s->row0 + r0 + i * apart;
+            int32_t row = tile_row_of(a, s, r < a->phase_rows ? r : a->phase_rows - 1);
+            row = images ? lw_divide(row, &a->pixels) : row;
+            v[i] = lw_four_floats(beside + (int64_t)row * pitch + s->column0 + column);
+        }
+        LW_UNROLL
+        for (int i = 0; i < AT_ONCE; i++) {
+            float *to = room + (r0 + i * apart) * tile_pitch(t) + column;
+            lw_four_add(&v[i], lw_four_floats(to));
+            lw_write(to, v[i].v, 4);
+        }
+    }
+}
+
+/* What is behind the sums, from shared memory: a thread has four columns of every so many rows. */
+LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
+                              float *room)
+{
     const int across = t.columns / 4, apart = t.threads / across;
     int32_t column = s->column0 + LW_TID % across * 4;
     if (column >= a->n)
@@ -239,40 +286,17 @@ LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, cons
     lw_four bias = {{0.0f, 0.0f, 0.0f, 0.0f}};
     if (a->bias)
         bias = lw_four_floats(a->bias + column);
+    if (a->image_bias)
+        tile_add(a, t, s, room, a->image_bias, a->n, true);
+    if (a->residual && !a->drop_rows)
+        tile_add(a, t, s, room, a->residual, a->ld_residual, false);
     LW_ROLLED
-    for (int r0 = LW_TID / across; r0 < t.rows; r0 += AT_ONCE * apart) {
-        lw_four v[AT_ONCE];
-        int32_t row[AT_ONCE];
-        LW_UNROLL
-        for (int i = 0; i < AT_ONCE; i++) {
-            int32_t r = s->row0 + r0 + i * apart;
-            row[i] = r;
-            v[i] = bias;
-            if (r >= a->phase_rows) {
-                row[i] = -1;
-                continue;
-            }
-            if (a->phases > 1) {
-                tile_pixel at = tile_pixel_of(a, r);
-                row[i] = (at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow +
-                         at.j * a->phases + s->phase_x;
-            }
-            if (a->image_bias)
-                lw_four_add(&v[i], lw_four_floats(a->image_bias +
-                                                  (int64_t)(row[i] / (a->oh * a->ow)) * a->n +
-                                                  column));
-            if (a->residual && !a->drop_rows)
-                lw_four_add(&v[i],
-                            lw_four_floats(a->residual + (int64_t)row[i] * a->ld_residual + column));
-        }
-        LW_UNROLL
-        for (int i = 0; i < AT_ONCE; i++) {
-            if (row[i] < 0)
-                continue;
-            lw_four_add(&v[i], lw_four_floats(room + (r0 + i * apart) * tile_pitch(t) +
-                                              LW_TID % across * 4));
-            product_write_four(a, row[i], column, v[i]);
-        }
+    for (int r0 = LW_TID / across; r0 < t.rows; r0 += apart) {
+        if (s->row0 + r0 >= a->phase_rows)
+            break;
+        lw_four v = bias;
+        lw_four_add(&v, lw_four_floats(room + r0 * tile_pitch(t) + LW_TID % across * 4));
+        product_write_four(a, tile_row_of(a, s, s->row0 + r0), column, v);
     }
 }
 

@@ -6,17 +6,21 @@
 #include "backend/cuda/kernels/cuda_tiles.h"
 #include "backend/cuda/kernels/cuda_warpgroup.h"
 
-/* `blocks` of 64 rows for each group */
+/* `blocks` of 64 rows for each group; adds: there is room for the sums of parts before */
 LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const int blocks,
-                             unsigned char *shared)
+                             const bool adds, unsigned char *shared)
 {
+    const int numbers = blocks * t.columns / 2;
     int warp = LW_TID / 32, lane = LW_TID % 32, row0 = warp / 4 * blocks * 64;
-    float sum[128], *room = (float *)(void *)shared;
+    float sum[128], total[64], *room = (float *)(void *)shared;
     tile_state s;
     tile_begin(a, t, &s, shared);
     LW_UNROLL
-    for (int i = 0; i < blocks * t.columns / 2; i++)
+    for (int i = 0; i < numbers; i++) {
         sum[i] = 0.0f;
+        if (adds)
+            total[i] = 0.0f;
+    }
     LW_ROLLED
     while (s.step < s.n) {
         const unsigned char *place = tile_next(a, t, &s, shared);
@@ -34,11 +38,22 @@ LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const
             }
         LW_GROUP_COMMIT();
         LW_GROUP_WAIT_FOR(1);
+        if (!adds || !tile_part_ends(a, &s))
+            continue;
+        LW_GROUP_WAIT_FOR(0);
+        LW_UNROLL
+        for (int i = 0; i < numbers; i++) {
+            total[i] += sum[i];
+            sum[i] = 0.0f;
+        }
     }
     LW_GROUP_WAIT_FOR(0);
     LW_COPY_WAIT();
     LW_SYNC();
-    if (a->splits > 1 && !tile_join(a, t, &s, sum, shared))
+    LW_UNROLL
+    for (int i = 0; i < numbers; i++)
+        sum[i] += adds ? total[i] : 0.0f;
+    if (a->apart && !tile_join(a, t, &s, sum, shared))
         return;
     LW_UNROLL
     for (int i = 0; i < blocks; i++)
@@ -56,27 +71,27 @@ LW_KERNEL_SHARING(wgmma_256x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {256, 256, 128, 8, 4, 2, true};
-    wgmma_tile(&a, t, 2, shared);
+    wgmma_tile(&a, t, 2, false, shared);
 }
 
 LW_KERNEL_SHARING(wgmma_128x128, lw_cuda_product, 256, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {256, 128, 128, 8, 3, 1, true};
-    wgmma_tile(&a, t, 1, shared);
+    wgmma_tile(&a, t, 1, false, shared);
 }
 
-/* One block alone on a multiprocessor: more places are underway. */
-LW_KERNEL_SHARING(wgmma_128x128_deep, lw_cuda_product, 256, 1)
+/* Of parts, one after the other. */
+LW_KERNEL_SHARING(wgmma_128x128_parts, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {256, 128, 128, 8, 6, 4, true};
-    wgmma_tile(&a, t, 1, shared);
+    wgmma_tile(&a, t, 1, true, shared);
 }
 
 LW_KERNEL_SHARING(wgmma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {128, 64, 64, 8, 6, 4, true};
-    wgmma_tile(&a, t, 1, shared);
+    wgmma_tile(&a, t, 1, true, shared);
 }
