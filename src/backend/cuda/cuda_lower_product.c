@@ -96,7 +96,7 @@ static const tile tiles[] = {
     {LW_CUDA_ffma_64x64, false, true, 64, 64, 2, 1800.0},
 };
 /* A part of the depth has at least so many steps (twice as many in f32, whose steps are half as long). */
-enum { MULTIPROCESSORS = 132, MOST_PARTS = 16, PART_STEPS = 6, BLOCK_CLOCKS = 2500 };
+enum { MULTIPROCESSORS = 132, MOST_PARTS = 16, PART_STEPS = 6, MANY_PIXELS = 1024, BLOCK_CLOCKS = 2500 };
 
 static int64_t steps_of(const lw_cuda_product *a, bool narrow)
 {
@@ -117,9 +117,9 @@ static int32_t parts_of(const lw_cuda_product *a, bool narrow)
     int64_t pixels = (int64_t)a->oh * a->ow / ((int64_t)a->phases * a->phases);
     int64_t one = (int64_t)a->phases * a->phases * LW_CEIL_DIV(pixels, 64) * LW_CEIL_DIV(a->n, 64);
     int64_t most = steps_of(a, narrow) / (narrow ? PART_STEPS : 2 * PART_STEPS);
-    if (a->oh * a->ow == 1 || one > 16)
+    if (a->oh * a->ow == 1 || pixels >= MANY_PIXELS)
         return 1;
-    return (int32_t)LW_MAX(LW_MIN(LW_MIN(most, MULTIPROCESSORS / one), (int64_t)MOST_PARTS),
+    return (int32_t)LW_MAX(LW_MIN(LW_MIN(most, 2 * MULTIPROCESSORS / one), (int64_t)MOST_PARTS),
                            (int64_t)1);
 }
 
