@@ -129,7 +129,7 @@ err_has 'is not computed on GPUs yet'
 [ -d no ] && fails 'a run directory of a training that is refused'
 
 # Out of memory is said with the size.
-LW_EMULATED_BYTES=4096
+LW_EMULATED_BYTES=20000
 export LW_EMULATED_BYTES
 expect 5 sample ddpm --n 1 --steps 1 --output x.npy --device cuda
 err_has 'no room for'

@@ -317,6 +317,7 @@ static lw_val b_conv3_from_rgb_tiles(op_ctx *c)
     return conv_tiles(c, false, (lw_attr_conv){ALL_AROUND, .h = 9, .w = 8, .c = 3, .o = 132}, 2);
 }
 CONV3_TILES(to_rgb, 2, ALL_AROUND, .h = 9, .w = 8, .c = 132, .o = 3)
+CONV3_TILES(whole, 3, .kh = 3, .kw = 3, .stride = 1, .h = 3, .w = 3, .c = 8, .o = 12)
 /* So many pictures that parts of the depth are made one after the other. */
 static lw_val b_conv3_parts_tiles(op_ctx *c)
 {
@@ -1011,6 +1012,8 @@ static const op_case cases[] = {
     CASE("conv3_from_rgb_tiles", b_conv3_from_rgb_tiles, 5e-5, 0),
     CASE("conv3_to_rgb_tiles", b_conv3_to_rgb_tiles, 1e-4, 0),
     CASE("conv3_to_rgb_tiles_bf16", b_conv3_to_rgb_tiles_bf16, 1e-4, 0),
+    CASE("conv3_whole_tiles", b_conv3_whole_tiles, 5e-5, 0),
+    CASE("conv3_whole_tiles_bf16", b_conv3_whole_tiles_bf16, 5e-5, 0),
     CASE("conv3_parts_tiles", b_conv3_parts_tiles, 1e-4, 0),
     CASE("conv3_parts_tiles_bf16", b_conv3_parts_tiles_bf16, 1e-4, 0),
     CASE("conv3_deep_tiles", b_conv3_deep_tiles, 1e-4, 0),

@@ -110,6 +110,12 @@ static int64_t tiles_of(const lw_cuda_product *a, const tile *t)
            LW_CEIL_DIV(a->n, t->columns);
 }
 
+/* Rows of a matrix are pictures of one pixel, which is all of its window. */
+static bool is_matrix(const lw_cuda_product *a)
+{
+    return a->h * a->width == 1 && a->kh * a->kw == 1;
+}
+
 /* Parts of the depth: as many as keep a GPU busy with one picture of few pixels. A matter of one picture alone, so that bits
  * are the same in any batch; rows of a matrix are nobody's. */
 static int32_t parts_of(const lw_cuda_product *a, bool narrow)
@@ -117,7 +123,7 @@ static int32_t parts_of(const lw_cuda_product *a, bool narrow)
     int64_t pixels = (int64_t)a->oh * a->ow / ((int64_t)a->phases * a->phases);
     int64_t one = (int64_t)a->phases * a->phases * LW_CEIL_DIV(pixels, 64) * LW_CEIL_DIV(a->n, 64);
     int64_t most = steps_of(a, narrow) / (narrow ? PART_STEPS : 2 * PART_STEPS);
-    if (a->oh * a->ow == 1 || pixels >= MANY_PIXELS)
+    if (is_matrix(a) || pixels >= MANY_PIXELS)
         return 1;
     return (int32_t)LW_MAX(LW_MIN(LW_MIN(most, 2 * MULTIPROCESSORS / one), (int64_t)MOST_PARTS),
                            (int64_t)1);
@@ -191,7 +197,7 @@ static void set_other(const cuda_lower *c, product_step *s)
 {
     lw_cuda_product *a = &s->a;
     const int64_t all = LW_CEIL_DIV(a->m, LW_CUDA_TILE) * LW_CEIL_DIV(a->n, LW_CUDA_TILE);
-    bool matrix = a->oh * a->ow == 1;
+    bool matrix = is_matrix(a);
     if (!a->w_pitch || a->trans_x || a->backward || a->m > INT32_MAX / 2 ||
         LW_MAX(a->m, (int64_t)a->n) * a->k > INT32_MAX || lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
         return;

@@ -16,7 +16,7 @@ typedef enum lw_cuda_kernel {
 } lw_cuda_kernel;
 
 enum { LW_CUDA_FAMILIES = 14 };
-enum { LW_CUDA_TILES = 1 << 16 }; /* that a product may have whose blocks share tiles */
+enum { LW_CUDA_TILES = 4096 }; /* that a product may have whose blocks share tiles */
 
 typedef struct cuda {
     lw_device dev;   /* first: what lw_device.self points to is both */
