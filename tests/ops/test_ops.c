@@ -549,6 +549,44 @@ static lw_val b_attention_windows(op_ctx *c)
     lw_val x = op_f32(c, false, -1, 1, DIMS(2, 35, 3 * 24));
     return lw_attention_places(G, &x, 1, &(lw_attr_attention){.heads = 2, .window = 3, .width = 7});
 }
+/* Sizes at the edges of tiles. */
+#define ATTENTION(samples, tokens, heads, hd)                                        \
+    static lw_val b_attention_##samples##_##tokens##_##heads##_##hd(op_ctx *c)       \
+    {                                                                                \
+        lw_val qkv = op_f32(c, false, -2, 2, DIMS(samples, tokens, 3 * heads * hd)); \
+        return lw_attention(G, qkv, heads);                                          \
+    }
+ATTENTION(3, 1, 2, 4)
+ATTENTION(2, 15, 3, 20)
+ATTENTION(1, 63, 2, 32)
+ATTENTION(1, 64, 1, 40)
+ATTENTION(1, 65, 2, 64)
+ATTENTION(1, 66, 1, 72)
+ATTENTION(1, 129, 1, 128)
+ATTENTION(1, 257, 1, 64)
+ATTENTION(1, 18, 2, 42)
+ATTENTION(1, 18, 1, 132)
+/* Fewer queries than keys and more, keys beside values or by themselves. */
+static lw_val b_attention_pool_wide(op_ctx *c)
+{
+    return lw_cross_attention(G, X(-1, 1, 2, 3, 128), X(-1, 1, 2, 97, 2 * 128), 2);
+}
+static lw_val b_attention_qkv_wide(op_ctx *c)
+{
+    return lw_attention_qkv(G, X(-1, 1, 1, 70, 208), X(-1, 1, 1, 31, 208), X(-1, 1, 1, 31, 208), 2);
+}
+/* Squares of 9 places in pictures of 10 x 21: of 81, 27, 9 and 3. */
+static lw_val b_attention_windows_wide(op_ctx *c)
+{
+    lw_val x = op_f32(c, false, -1, 1, DIMS(2, 210, 3 * 80));
+    return lw_attention_places(G, &x, 1,
+                               &(lw_attr_attention){.heads = 2, .window = 9, .width = 21});
+}
+/* Scores of some hundreds, whose greatest changes from tile to tile. */
+static lw_val b_attention_steep(op_ctx *c)
+{
+    return lw_attention(G, op_f32(c, false, -16, 16, DIMS(1, 200, 3 * 32)), 1);
+}
 /* Of bf16: sizes at the edges of tensor cores' tiles. P is rounded: 2^-9 of the average of |v| is off. */
 static lw_val attention_bf16(op_ctx *c, int32_t samples, int32_t tokens, int32_t heads, int32_t hd)
 {
@@ -1049,6 +1087,20 @@ static const op_case cases[] = {
     CASE("attention_qkv", b_attention_qkv, 2e-5, 5e-3),
     CASE("attention_shared", b_attention_shared, 2e-5, 5e-3),
     CASE("attention_windows", b_attention_windows, 2e-5, 0),
+    CASE("attention_3_1_2_4", b_attention_3_1_2_4, 2e-5, 0),
+    CASE("attention_2_15_3_20", b_attention_2_15_3_20, 2e-5, 0),
+    CASE("attention_1_63_2_32", b_attention_1_63_2_32, 2e-5, 0),
+    CASE("attention_1_64_1_40", b_attention_1_64_1_40, 2e-5, 0),
+    CASE("attention_1_65_2_64", b_attention_1_65_2_64, 2e-5, 0),
+    CASE("attention_1_66_1_72", b_attention_1_66_1_72, 2e-5, 0),
+    CASE("attention_1_129_1_128", b_attention_1_129_1_128, 2e-5, 0),
+    CASE("attention_1_257_1_64", b_attention_1_257_1_64, 2e-5, 0),
+    CASE("attention_1_18_2_42", b_attention_1_18_2_42, 2e-5, 0),
+    CASE("attention_1_18_1_132", b_attention_1_18_1_132, 2e-5, 0),
+    CASE("attention_pool_wide", b_attention_pool_wide, 2e-5, 0),
+    CASE("attention_qkv_wide", b_attention_qkv_wide, 2e-5, 0),
+    CASE("attention_windows_wide", b_attention_windows_wide, 2e-5, 0),
+    CASE("attention_steep", b_attention_steep, 2e-4, 0),
     CASE("attention_2_1_2_8_bf16", b_attention_2_1_2_8_bf16, 8e-3, 0),
     CASE("attention_1_15_3_16_bf16", b_attention_1_15_3_16_bf16, 8e-3, 0),
     CASE("attention_2_16_1_24_bf16", b_attention_2_16_1_24_bf16, 8e-3, 0),

@@ -117,7 +117,7 @@ typedef struct attention_step {
     int32_t most;            /* queries of the largest */
     int n;                   /* operands: the last holds all that follows its own, side by side */
     int32_t channels, bytes; /* of a number */
-    bool flash;              /* but for addresses, tensor cores can have it */
+    bool flash;              /* but for addresses, tiles can have it: of bf16 on tensor cores */
 } attention_step;
 
 /* Kernels on tensor cores take queries in blocks: each one's, and what a query costs in it. */
@@ -156,6 +156,10 @@ static bool flash_aligned(int32_t hd, const void *p)
 {
     return (uintptr_t)p % (uintptr_t)(2 * flash_piece(hd)) == 0;
 }
+static bool full_aligned(const void *p)
+{
+    return (uintptr_t)p % 16 == 0;
+}
 
 static void attention_task(const lw_task *t)
 {
@@ -172,7 +176,17 @@ static void attention_task(const lw_task *t)
     a.o = t->out[0];
     a.lse = t->out[1];
     int64_t heads = s->rooms * a.heads;
-    if (s->flash && flash_aligned(a.hd, a.q) && flash_aligned(a.hd, a.k) &&
+    if (s->flash && s->bytes == 4 && full_aligned(a.q) && full_aligned(a.k) && full_aligned(a.v) &&
+        full_aligned(a.o)) {
+        a.tiles = LW_CEIL_DIV(s->most, 64);
+        lw_cuda_launch(s->step.d,
+                       a.hd <= 32   ? LW_CUDA_flash_f32_32
+                       : a.hd <= 64 ? LW_CUDA_flash_f32_64
+                                    : LW_CUDA_flash_f32_128,
+                       heads * a.tiles, 1, &a);
+        return;
+    }
+    if (s->flash && s->bytes == 2 && flash_aligned(a.hd, a.q) && flash_aligned(a.hd, a.k) &&
         flash_aligned(a.hd, a.v) && flash_aligned(a.hd, a.o)) {
         int i = flash_of(s);
         a.tiles = LW_CEIL_DIV(s->most, flash[i].queries);
@@ -217,8 +231,8 @@ int lw_cuda_lower_attention(cuda_lower *c)
     a->hd = o.dim[2] / at->heads;
     a->scale = (float)(1.0 / sqrt((double)a->hd));
     a->scale_2 = (float)(1.4426950408889634 / sqrt((double)a->hd));
-    int32_t piece = flash_piece(a->hd);
-    s->flash = narrow && a->hd <= 128 && a->hd % piece == 0 && a->q_pitch % piece == 0 &&
+    int32_t piece = narrow ? flash_piece(a->hd) : 4;
+    s->flash = a->hd <= 128 && a->hd % piece == 0 && a->q_pitch % piece == 0 &&
                a->k_pitch % piece == 0 && a->v_pitch % piece == 0;
     if (at->window) {
         a->window = at->window;
