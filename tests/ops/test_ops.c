@@ -1119,13 +1119,31 @@ static void test_all(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* LW_OPS_DEVICE: the cases that this device computes, forward, at least LW_OPS_LEAST of them. */
+/* LW_OPS_ONLY: parts of names, with commas between them; NULL: all. */
+static bool is_chosen(const char *name, const char *only)
+{
+    char part[64];
+    for (; only && *only; only += *only == ',') {
+        size_t n = strcspn(only, ",");
+        snprintf(part, sizeof part, "%.*s", (int)n, only);
+        if (n && strstr(name, part))
+            return true;
+        only += n;
+    }
+    return !only;
+}
+
+/* LW_OPS_DEVICE: the cases that this device computes, forward, at least LW_OPS_LEAST of them. LW_OPS_FIRST: up to the first
+ * that is wrong. */
 static void test_device(void **state)
 {
+    const char *only = getenv("LW_OPS_ONLY"), *first = getenv("LW_OPS_FIRST");
     const char *device = getenv("LW_OPS_DEVICE"), *least = getenv("LW_OPS_LEAST");
     int bad = 0, computed = 0;
     (void)state;
-    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+    for (size_t i = 0; i < LW_COUNT(cases) && !(first && bad); i++) {
+        if (!is_chosen(cases[i].name, only))
+            continue;
         int rc = op_check_on(&cases[i], device);
         if (rc < 0)
             printf("not on %s: %s: %s\n", device, cases[i].name, lw_errmsg());
