@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cuda_mutants.sh [BUILD] [barriers|packed|drift|attention]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of
+# cuda_mutants.sh [BUILD] [barriers|packed|drift|attention|tiles]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of
 # them after the other, and breaks in one way after the other how weights of products of bf16 are packed, in kernels and on the
-# host, and how the drift field and attention on tensor cores are computed; runs the op cases and the tests of the device and of its drift field on the
+# host, and how the drift field, attention on tensor cores and tiles of products are computed; runs the op cases and the tests of the device and of its drift field on the
 # emulating driver: every mutant must die. Exit 1: one lived, or what there is fails as it is. BUILD was made with Ninja and
 # has test_ops, test_device and test_drift_device.
 set -u
@@ -34,7 +34,11 @@ make_gpu() {
 }
 # remake FILE: what this file is part of
 remake() {
-    case $1 in *.h) make_gpu "$dir/$kernels"/*.cu ;; *) make_gpu "$dir/$1" ;; esac
+    case $1 in
+    */cuda_tiles.h) make_gpu "$dir/$kernels/cuda_wgmma.cu" "$dir/$kernels/cuda_ffma.cu" ;;
+    *.h) make_gpu "$dir/$kernels"/*.cu ;;
+    *) make_gpu "$dir/$1" ;;
+    esac
 }
 # make_tests FILE: the tests with FILE of $dir/host in place of their own, by the commands that made them.
 make_tests() {
@@ -47,14 +51,28 @@ make_tests() {
         done
     ) || broken "$1"
 }
+# of_tiles FILE: do cases of tiles say all about it?
+of_tiles() {
+    case $1 in */cuda_tiles.h | */cuda_wgmma.cu | */cuda_ffma.cu) ;; *) false ;; esac
+}
+passes_tiles() { # the small ones first
+    for cases in few_tiles,narrow,apart,deep,rgb_tiles,dx_tiles some_tiles,parts_tiles,many_tiles; do
+        LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_OPS_FIRST=1 LW_OPS_ONLY=$cases timeout 300 "$tests/test_ops" \
+            >/dev/null 2>&1 || return 1
+    done
+}
 passes() {
+    if of_tiles "${1:-}"; then
+        passes_tiles
+        return
+    fi
     LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_DRIFT_FIRST=1 timeout 300 "$build/test_drift_device" >/dev/null 2>&1 &&
         LD_LIBRARY_PATH=$dir/gpu timeout 60 "$tests/test_device" cuda >/dev/null 2>&1 &&
         LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda timeout 300 "$tests/test_ops" >/dev/null 2>&1
 }
-judge() { # judge WHAT
+judge() { # judge WHAT [FILE]
     all=$((all + 1))
-    if passes; then
+    if passes "${2:-}"; then
         lived=$((lived + 1))
         echo "lived: $1"
     fi
@@ -74,7 +92,7 @@ in_kernel() { # in_kernel NAME FROM INSTEAD [K]
     f=$kernels/$1
     mutate "$f" "$dir/$f" "$2" "$3" "${4:-1}"
     remake "$f"
-    judge "$1: $2 -> $3"
+    judge "$1: $2 -> $3" "$f"
     cp "$f" "$dir/$f"
     case $f in *.h) remake "$f" ;; esac
 }
@@ -86,14 +104,19 @@ on_host() { # on_host FILE FROM INSTEAD [K]
     tests=$build
 }
 
+# barriers [tiles]: of all kernels, or of tiles alone
 barriers() {
-    for f in "$kernels"/*.cu "$kernels"/cuda_port.h; do
+    waits='LW_(SYNC|SYNC_WARP|COPY_WAIT|COPY_COMMIT|FENCE_FOR_CORES|GROUP_COMMIT)[(][)]'
+    waits="^ *($waits|LW_(COPY_WAIT_BUT|GROUP_WAIT_FOR)[(][0-9][)]|lw_copy_wait_for[(].*[)]);\$"
+    for f in "$kernels"/*.cu "$kernels"/cuda_port.h "$kernels"/cuda_tiles.h; do
+        if [ -n "$1" ] && ! of_tiles "$f"; then continue; fi
+        # not the barrier between a fence and a count: blocks run one after the other here
         # shellcheck disable=SC2013 # line numbers
-        for line in $(grep -n '^ *LW_\(SYNC()\|SYNC_WARP()\|COPY_WAIT()\|COPY_COMMIT()\|COPY_WAIT_BUT([0-9])\);$' "$f" | cut -d: -f1); do
-            sed "${line}d" "$f" >"$dir/$f"
+        for line in $(awk -v waits="$waits" '$0 ~ waits && before !~ /LW_FENCE[(]/ {print NR} {before = $0}' "$f"); do
+            sed "${line}s/[^ ].*/;/" "$f" >"$dir/$f"
             cmp -s "$f" "$dir/$f" && broken "$f"
             remake "$f"
-            judge "$f:$line"
+            judge "$f:$line" "$f"
         done
         cp "$f" "$dir/$f"
         remake "$f"
@@ -221,18 +244,64 @@ attention() {
     on_host $norm 's->a.hd > flash[i].channels' 's->a.hd > 128'
 }
 
+tiles() {
+    # where pieces lie
+    in_kernel cuda_tiles.h '(q ^ row % 8) * 16' 'q * 16'
+    in_kernel cuda_ffma.cu '(q ^ row % 8) * 16' 'q * 16'
+    # rows and columns behind the last
+    in_kernel cuda_tiles.h 'r < a->phase_rows ? y : -0x4000' y
+    in_kernel cuda_tiles.h 'there && s->column0 + row + i * apart < a->n' there
+    in_kernel cuda_tiles.h 's->row0 + r0 >= a->phase_rows' 's->row0 + r0 > a->phase_rows'
+    # taps of a kind of pixels, and the row that is written
+    in_kernel cuda_tiles.h '(s->phase_y + a->pad_t) % a->phases' 's->phase_y % a->phases'
+    in_kernel cuda_tiles.h '(s->phase_x + a->pad_l - s->tap_x)' '(a->pad_l - s->tap_x)'
+    in_kernel cuda_tiles.h 's->tap_x + s->tx * a->phases' 's->tap_x + s->tx'
+    in_kernel cuda_tiles.h 'at.i * a->phases + s->phase_y' 'at.i * a->phases'
+    in_kernel cuda_tiles.h '* a->phases + s->phase_x;' '* a->phases;'
+    # the depth and its end
+    in_kernel cuda_tiles.h 'while (s->c >= a->c)' 'if (s->c >= a->c)'
+    in_kernel cuda_tiles.h 's->ty < a->kh / a->phases' true
+    in_kernel cuda_tiles.h 's->c = k % a->c' 's->c = 0'
+    # the ring
+    in_kernel cuda_tiles.h 's->now + 1 == t.places' 's->now + 2 == t.places'
+    in_kernel cuda_tiles.h 's->next + 1 == t.places' 's->next + 2 == t.places'
+    in_kernel cuda_tiles.h 's->next = t.ahead;' 's->next = t.ahead - 1;'
+    in_kernel cuda_tiles.h 'lw_copy_wait_for(t.ahead - 1)' 'lw_copy_wait_for(t.ahead)'
+    in_kernel cuda_tiles.h 's->step + t.ahead < s->n' 's->step + t.ahead + 1 < s->n'
+    # parts: where they begin, one left out, the count for the next run
+    in_kernel cuda_tiles.h 'a->apart ? tile_part_begin(a, steps, s->part) : 0' 0
+    in_kernel cuda_tiles.h 'k < a->parts; k++' 'k + 1 < a->parts; k++'
+    in_kernel cuda_tiles.h '== (uint32_t)a->parts - 1' '== 0'
+    in_kernel cuda_tiles.h 'a->arrived[s->tile] = 0;' ';'
+    in_kernel cuda_wgmma.cu 'total[i] += sum[i];' ';'
+    in_kernel cuda_ffma.cu 'total[i] += sum[i];' ';'
+    # where sums are, and what is added to them
+    in_kernel cuda_wgmma.cu '(row0 + i * 64) * TILE_ROW' 'row0 * TILE_ROW'
+    in_kernel cuda_wgmma.cu '+ j % 2 * 8;' ';'
+    in_kernel cuda_ffma.cu 'warp % across * 4 * wide' 0
+    in_kernel cuda_tiles.h 'lw_divide(row, &a->pixels)' 0
+    in_kernel cuda_tiles.h 'a->residual && !a->drop_rows' false
+    in_kernel cuda_tiles.h 'if (a->bias)' 'if (false)'
+    make_gpu "$dir/$kernels/cuda_wgmma.cu" "$dir/$kernels/cuda_ffma.cu"
+}
+
 cp "$kernels"/* "$dir/$kernels"
 make_gpu "$dir/$kernels"/*.cu
-if ! passes; then
+if [ "$only" = tiles ]; then first=$kernels/cuda_tiles.h; else first=''; fi
+if ! passes "$first"; then
     echo 'the kernels as they are do not pass'
     exit 1
 fi
-if [ -z "$only" ] || [ "$only" = barriers ]; then barriers; fi
+if [ -z "$only" ] || [ "$only" = barriers ]; then barriers ''; fi
 if [ -z "$only" ] || [ "$only" = packed ]; then
     packed_kernels
     packed_host
 fi
 if [ -z "$only" ] || [ "$only" = drift ]; then drift; fi
 if [ -z "$only" ] || [ "$only" = attention ]; then attention; fi
+if [ -z "$only" ] || [ "$only" = tiles ]; then
+    [ -z "$only" ] || barriers tiles
+    tiles
+fi
 echo "$((all - lived)) of $all mutants died"
 [ "$lived" -eq 0 ]

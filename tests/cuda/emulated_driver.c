@@ -212,8 +212,9 @@ static struct {
     bool there;
     int group;
 } copies[THREADS][UNDERWAY];
-static int n_groups[THREADS];       /* committed */
-static bool not_for_cores[THREADS]; /* copies came that tensor cores may not read from shared memory yet */
+static int n_groups[THREADS]; /* committed */
+static bool
+    not_for_cores[THREADS]; /* copies came that tensor cores may not read from shared memory yet */
 
 static bool inside(lw_cu_ptr p, size_t n);
 
@@ -462,7 +463,8 @@ struct lw_cu_function {
     unsigned threads, shared, allowed;
 };
 static lw_cu_function kernels[] = {
-#define K(family, name, args, threads) {"lw_kernel_" #name, call_##name, sizeof(args), threads, 0, 0},
+#define K(family, name, args, threads) \
+    {"lw_kernel_" #name, call_##name, sizeof(args), threads, 0, 0},
 #define KS(family, name, args, threads, shared) \
     {"lw_kernel_" #name, call_##name, sizeof(args), threads, shared, 49152},
 #include "backend/cuda/cuda_kernels.def"
@@ -891,8 +893,8 @@ CALL(LaunchKernelEx, const lw_cu_launch *l, lw_cu_function *f, void **args, void
     if (!f || !l || !l->stream || extra || l->grid[2] != 1 || l->block[1] != 1 ||
         l->block[2] != 1 || l->shared != f->shared || l->shared > f->allowed ||
         l->block[0] != f->threads || !l->grid[0] || l->grid[0] > 0x7fffffffu || !l->grid[1] ||
-        l->grid[1] > 65535u ||
-        (l->n_attributes && l->attributes[0].which != LW_CU_EARLY_START) || l->n_attributes > 1)
+        l->grid[1] > 65535u || (l->n_attributes && l->attributes[0].which != LW_CU_EARLY_START) ||
+        l->n_attributes > 1)
         return INVALID;
     if (!entered())
         return NO_CONTEXT;

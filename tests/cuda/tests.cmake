@@ -15,6 +15,11 @@ set_target_properties(emulated_gpu PROPERTIES OUTPUT_NAME cuda SUFFIX ".so.1" LI
 add_test(NAME test_cuda_ops COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(test_cuda_ops PROPERTIES LABELS cuda TIMEOUT 900
   ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_OPS_LEAST=112")
+# without products of four warps: those of tensor cores of 8.0
+add_test(NAME test_cuda_ops_8_0 COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set(products "LW_OPS_ONLY=fixed_bf16,few_tiles,narrow,apart,deep,rgb_tiles,dx_tiles")
+set_tests_properties(test_cuda_ops_8_0 PROPERTIES LABELS cuda TIMEOUT 300
+  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_EMULATED_GPU=8.0;LW_OPS_LEAST=18;${products}")
 add_test(NAME test_cuda_drift COMMAND test_drift_device WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(test_cuda_drift PROPERTIES LABELS cuda TIMEOUT 900
   ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda")

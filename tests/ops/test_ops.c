@@ -2,6 +2,7 @@
 /* Every op in both directions: oracle against fast plans at each ISA level, gradients by
  * differences. */
 #include "ops/op_check.h"
+#include "ops/op_products.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,6 @@
 #include "base/base.h"
 #include "ir/ir.h"
 
-#define G c->g
 #define X(lo, hi, ...) op_f32(c, true, lo, hi, DIMS(__VA_ARGS__))
 
 static lw_val b_linear(op_ctx *c)
@@ -167,274 +167,6 @@ static lw_val b_depthwise_block(op_ctx *c)
     return lw_add(G, h, x);
 }
 
-/* ---- narrow operands: rounded once, then the same numbers everywhere */
-
-static lw_val bf16(op_ctx *c, lw_val x)
-{
-    return lw_cast(G, x, LW_BF16, LW_NOVAL);
-}
-static lw_val pair(op_ctx *c, float scale, float zero)
-{
-    return lw_const(G, lw_type_of(LW_F32, 1, 2), (float[]){scale, zero});
-}
-static lw_val b_cast(op_ctx *c)
-{
-    return lw_cast(G, bf16(c, op_f32(c, false, -9, 9, DIMS(3, 5, 67))), LW_F32, LW_NOVAL);
-}
-static lw_val b_linear_bf16(op_ctx *c)
-{
-    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(3, 7, 18)));
-    return lw_linear_op(G, x, op_f32(c, false, -1, 1, DIMS(37, 18)),
-                        op_f32(c, false, -1, 1, DIMS(37)));
-}
-/* Rows that tensor cores' kernels load eight numbers at a time, beyond a tile in every direction. */
-static lw_val b_linear_wide_bf16(op_ctx *c)
-{
-    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(67, 72)));
-    return lw_linear_op(G, x, op_f32(c, false, -1, 1, DIMS(66, 72)),
-                        op_f32(c, false, -1, 1, DIMS(66)));
-}
-static lw_val b_matmul_nn_bf16(op_ctx *c)
-{
-    return lw_matmul(G, bf16(c, op_f32(c, false, -1, 1, DIMS(65, 40))),
-                     op_f32(c, false, -1, 1, DIMS(40, 35)), false, false);
-}
-static lw_val b_conv3_wide_bf16(op_ctx *c)
-{
-    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 9, 8, 24)));
-    return lw_conv2d_op(G, x, op_f32(c, false, -.4f, .4f, DIMS(65, 3, 3, 24)),
-                        op_f32(c, false, -1, 1, DIMS(65)), 1, 1);
-}
-static lw_val conv3_dx(op_ctx *c, lw_val dy, lw_val w)
-{
-    const lw_attr_conv a = {.kh = 3,
-                            .kw = 3,
-                            .stride = 2,
-                            .pad_t = 1,
-                            .pad_l = 1,
-                            .pad_b = 1,
-                            .pad_r = 1,
-                            .h = 9,
-                            .w = 8,
-                            .c = 10,
-                            .o = 24};
-    return lw_graph_op(G, LW_OP_CONV2D_DX, (lw_val[]){dy, w}, 2, &a, sizeof a);
-}
-static lw_val b_conv3_dx_bf16(op_ctx *c)
-{
-    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 5, 4, 24)));
-    return conv3_dx(c, dy, op_f32(c, false, -1, 1, DIMS(24, 3, 3, 10)));
-}
-/* The same of weights known before a run, which a device may lay out for itself. */
-static lw_val fixed(op_ctx *c, lw_type t)
-{
-    float *v = lw_arena_alloc(lw_graph_arena(G), lw_type_bytes(t));
-    for (int64_t i = 0; v && i < lw_type_count(t); i++)
-        v[i] = (float)lw_rng_uniform(lw_rng_key_of(23, 0), 0, 0, (uint64_t)i) - 0.5f;
-    return v ? lw_const(G, t, v) : LW_NOVAL;
-}
-static lw_val b_linear_fixed_bf16(op_ctx *c)
-{
-    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(67, 70)));
-    return lw_linear_op(G, x, fixed(c, lw_type_of(LW_F32, 2, 66, 70)),
-                        op_f32(c, false, -1, 1, DIMS(66)));
-}
-static lw_val b_matmul_fixed_bf16(op_ctx *c)
-{
-    return lw_matmul(G, bf16(c, op_f32(c, false, -1, 1, DIMS(65, 40))),
-                     fixed(c, lw_type_of(LW_F32, 2, 40, 35)), false, false);
-}
-static lw_val b_conv3_fixed_bf16(op_ctx *c)
-{
-    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 9, 8, 24)));
-    return lw_conv2d_op(G, x, fixed(c, lw_type_of(LW_F32, 4, 65, 3, 3, 24)),
-                        op_f32(c, false, -1, 1, DIMS(65)), 1, 1);
-}
-static lw_val b_conv3_dx_fixed_bf16(op_ctx *c)
-{
-    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 5, 4, 24)));
-    return conv3_dx(c, dy, fixed(c, lw_type_of(LW_F32, 4, 24, 3, 3, 10)));
-}
-/* Tiles of products of bf16 on GPUs: a few, whose depth several blocks share, and many, the last in each direction cut off.
- * Everything that may be done to sums behind them. */
-static lw_val linear_tiles(op_ctx *c, bool narrow, int32_t m, int32_t k, int32_t n)
-{
-    lw_attr_matmul a = {.trans_b = true, .act = LW_ACT_SILU};
-    lw_val x = op_f32(c, false, -1, 1, DIMS(m, k));
-    x = narrow ? bf16(c, x) : x;
-    return lw_graph_op(G, LW_OP_MATMUL,
-                       (lw_val[]){x, fixed(c, lw_type_of(LW_F32, 2, n, k)),
-                                  op_f32(c, false, -1, 1, DIMS(n)),
-                                  op_f32(c, false, -1, 1, DIMS(m, n))},
-                       4, &a, sizeof a);
-}
-#define LINEAR_TILES(name, m, k, n)                           \
-    static lw_val b_linear_##name##_tiles(op_ctx *c)          \
-    {                                                         \
-        return linear_tiles(c, false, m, k, n);               \
-    }                                                         \
-    static lw_val b_linear_##name##_tiles_bf16(op_ctx *c)     \
-    {                                                         \
-        return linear_tiles(c, true, m, k, n);                \
-    }
-LINEAR_TILES(few, 130, 264, 68)
-LINEAR_TILES(some, 8100, 72, 132)
-LINEAR_TILES(many, 16800, 136, 132)
-static lw_val b_matmul_few_tiles_bf16(op_ctx *c)
-{
-    return lw_matmul(G, bf16(c, op_f32(c, false, -1, 1, DIMS(65, 40))),
-                     fixed(c, lw_type_of(LW_F32, 2, 40, 36)), false, false);
-}
-static lw_val conv_tiles(op_ctx *c, bool narrow, lw_attr_conv a, int32_t batch)
-{
-    int32_t oh = (a.h + a.pad_t + a.pad_b - a.kh) / a.stride + 1;
-    int32_t ow = (a.w + a.pad_l + a.pad_r - a.kw) / a.stride + 1;
-    a.act = LW_ACT_SILU;
-    lw_val x = op_f32(c, false, -1, 1, DIMS(batch, a.h, a.w, a.c));
-    x = narrow ? bf16(c, x) : x;
-    return lw_graph_op(G, LW_OP_CONV2D,
-                       (lw_val[]){x, fixed(c, lw_type_of(LW_F32, 4, a.o, a.kh, a.kw, a.c)),
-                                  op_f32(c, false, -1, 1, DIMS(a.o)),
-                                  op_f32(c, false, -1, 1, DIMS(batch, oh, ow, a.o)), LW_NOVAL,
-                                  op_f32(c, false, -1, 1, DIMS(batch, a.o))},
-                       6, &a, sizeof a);
-}
-#define CONV3_TILES(name, batch, ...)                             \
-    static lw_val b_conv3_##name##_tiles(op_ctx *c)               \
-    {                                                             \
-        return conv_tiles(c, false, (lw_attr_conv){__VA_ARGS__}, batch); \
-    }                                                             \
-    static lw_val b_conv3_##name##_tiles_bf16(op_ctx *c)          \
-    {                                                             \
-        return conv_tiles(c, true, (lw_attr_conv){__VA_ARGS__}, batch); \
-    }
-#define ALL_AROUND .kh = 3, .kw = 3, .stride = 1, .pad_t = 1, .pad_l = 1, .pad_b = 1, .pad_r = 1
-CONV3_TILES(narrow, 3, ALL_AROUND, .h = 7, .w = 5, .c = 8, .o = 12)
-CONV3_TILES(apart, 5, .kh = 3, .kw = 3, .stride = 2, .pad_l = 2, .pad_b = 2, .h = 8, .w = 7, .c = 24,
-            .o = 68)
-static lw_val b_conv3_from_rgb_tiles(op_ctx *c)
-{
-    return conv_tiles(c, false, (lw_attr_conv){ALL_AROUND, .h = 9, .w = 8, .c = 3, .o = 132}, 2);
-}
-CONV3_TILES(to_rgb, 2, ALL_AROUND, .h = 9, .w = 8, .c = 132, .o = 3)
-CONV3_TILES(whole, 3, .kh = 3, .kw = 3, .stride = 1, .h = 3, .w = 3, .c = 8, .o = 12)
-/* So many pictures that parts of the depth are made one after the other. */
-static lw_val b_conv3_parts_tiles(op_ctx *c)
-{
-    return conv_tiles(c, false, (lw_attr_conv){ALL_AROUND, .h = 4, .w = 4, .c = 88, .o = 20}, 1056);
-}
-static lw_val b_conv3_parts_tiles_bf16(op_ctx *c)
-{
-    return conv_tiles(c, true, (lw_attr_conv){ALL_AROUND, .h = 4, .w = 4, .c = 88, .o = 132}, 512);
-}
-CONV3_TILES(deep, 1, ALL_AROUND, .h = 4, .w = 4, .c = 264, .o = 68)
-static lw_val conv4_dx_tiles(op_ctx *c, bool narrow)
-{
-    const lw_attr_conv a = {.kh = 4, .kw = 4, .stride = 2, .pad_t = 1, .pad_l = 1, .pad_b = 1,
-                            .pad_r = 1, .h = 10, .w = 6, .c = 20, .o = 24};
-    lw_val dy = op_f32(c, false, -1, 1, DIMS(3, 5, 3, 24));
-    dy = narrow ? bf16(c, dy) : dy;
-    return lw_graph_op(G, LW_OP_CONV2D_DX,
-                       (lw_val[]){dy, fixed(c, lw_type_of(LW_F32, 4, 24, 4, 4, 20)),
-                                  op_f32(c, false, -1, 1, DIMS(3, 10, 6, 20)),
-                                  op_f32(c, false, -1, 1, DIMS(20))},
-                       4, &a, sizeof a);
-}
-static lw_val b_conv4_dx_tiles(op_ctx *c)
-{
-    return conv4_dx_tiles(c, false);
-}
-static lw_val b_conv4_dx_tiles_bf16(op_ctx *c)
-{
-    return conv4_dx_tiles(c, true);
-}
-static lw_val b_matmul_tn_bf16(op_ctx *c)
-{
-    return lw_matmul(G, bf16(c, op_f32(c, false, -1, 1, DIMS(21, 18))),
-                     bf16(c, op_f32(c, false, -1, 1, DIMS(21, 35))), true, false);
-}
-static lw_val b_conv3_bf16(op_ctx *c)
-{
-    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 9, 7, 10)));
-    return lw_conv2d_op(G, x, op_f32(c, false, -1, 1, DIMS(35, 3, 3, 10)),
-                        op_f32(c, false, -1, 1, DIMS(35)), 1, 1);
-}
-/* Both gradients of a convolution, of stride 2 at an odd size, added into one result. */
-static lw_val conv3_grads_bf16(op_ctx *c, int32_t top, int32_t left)
-{
-    const lw_attr_conv a = {.kh = 3,
-                            .kw = 3,
-                            .stride = 2,
-                            .pad_t = top,
-                            .pad_l = left,
-                            .pad_b = 2 - top,
-                            .pad_r = 2 - left,
-                            .h = 9,
-                            .w = 7,
-                            .c = 10,
-                            .o = 18};
-    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 5, 4, 18)));
-    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 9, 7, 10)));
-    lw_val w = op_f32(c, false, -1, 1, DIMS(18, 3, 3, 10));
-    lw_val dx = lw_graph_op(G, LW_OP_CONV2D_DX, (lw_val[]){dy, w}, 2, &a, sizeof a);
-    lw_node *d = lw_graph_add(G, LW_OP_CONV2D_DW, (lw_val[]){dy, x}, 2, &a, sizeof a);
-    lw_val dw = d ? lw_reshape(G, d->out[0], lw_type_of(LW_F32, 2, 162, 10)) : LW_NOVAL;
-    lw_val sum = lw_add(G, lw_sum(G, dw, LW_OVER_ROWS), lw_sum(G, dx, LW_OVER_ROWS));
-    return lw_add(G, sum, d ? lw_sum(G, d->out[1], LW_OVER_ALL) : LW_NOVAL);
-}
-static lw_val b_conv3_grads_bf16(op_ctx *c)
-{
-    return conv3_grads_bf16(c, 1, 1);
-}
-static lw_val b_conv3_pads_bf16(op_ctx *c)
-{
-    return conv3_grads_bf16(c, 0, 2);
-}
-static lw_val b_conv3_pads_u8(op_ctx *c)
-{
-    const lw_attr_conv a = {
-        .kh = 3, .kw = 3, .stride = 2, .pad_l = 2, .pad_b = 2, .h = 8, .w = 7, .c = 24, .o = 19};
-    lw_val q = pair(c, 2.0f / 255, 118);
-    lw_val x = lw_cast(G, op_f32(c, false, -1, 1, DIMS(2, 8, 7, 24)), LW_U8, q);
-    return lw_graph_op(
-        G, LW_OP_CONV2D,
-        (lw_val[]){x, op_f32(c, false, -1, 1, DIMS(19, 3, 3, 24)), LW_NOVAL, LW_NOVAL, q}, 5, &a,
-        sizeof a);
-}
-static lw_val b_linear_u8(op_ctx *c)
-{
-    lw_val q = pair(c, 2.0f / 255, 100);
-    lw_val x = lw_cast(G, op_f32(c, false, -1, 1, DIMS(3, 7, 20)), LW_U8, q);
-    const lw_attr_matmul a = {.trans_b = 1};
-    return lw_graph_op(G, LW_OP_MATMUL,
-                       (lw_val[]){x, op_f32(c, false, -1, 1, DIMS(37, 20)),
-                                  op_f32(c, false, -1, 1, DIMS(37)), LW_NOVAL, q},
-                       5, &a, sizeof a);
-}
-/* A group norm that writes bytes, and a convolution that reads them. */
-static lw_val b_norm_conv_u8(op_ctx *c)
-{
-    const lw_attr_norm n = {.groups = 4, .eps = 1e-5f, .act = LW_ACT_SILU, .store = LW_U8};
-    const lw_attr_conv a = {.kh = 3,
-                            .kw = 3,
-                            .stride = 1,
-                            .pad_t = 1,
-                            .pad_l = 1,
-                            .pad_b = 1,
-                            .pad_r = 1,
-                            .h = 7,
-                            .w = 5,
-                            .c = 24,
-                            .o = 19};
-    lw_val q = pair(c, 4.0f / 255, 18);
-    lw_val x = op_f32(c, false, -2, 3, DIMS(2, 7, 5, 24)), one = op_f32(c, false, .5f, 1, DIMS(24));
-    lw_val y = lw_graph_op(G, LW_OP_GROUP_NORM, (lw_val[]){x, one, one, LW_NOVAL, LW_NOVAL, q}, 6,
-                           &n, sizeof n);
-    return lw_graph_op(G, LW_OP_CONV2D,
-                       (lw_val[]){y, op_f32(c, false, -1, 1, DIMS(19, 3, 3, 24)), LW_NOVAL,
-                                  op_f32(c, false, -1, 1, DIMS(2, 7, 5, 19)), q},
-                       5, &a, sizeof a);
-}
 /* As a product of bf16 reads it. */
 static lw_val b_ew_bf16(op_ctx *c)
 {
@@ -1185,13 +917,31 @@ static void test_all(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* LW_OPS_DEVICE: the cases that this device computes, forward, at least LW_OPS_LEAST of them. */
+/* LW_OPS_ONLY: parts of names, with commas between them; NULL: all. */
+static bool is_chosen(const char *name, const char *only)
+{
+    char part[64];
+    for (; only && *only; only += *only == ',') {
+        size_t n = strcspn(only, ",");
+        snprintf(part, sizeof part, "%.*s", (int)n, only);
+        if (n && strstr(name, part))
+            return true;
+        only += n;
+    }
+    return !only;
+}
+
+/* LW_OPS_DEVICE: the cases that this device computes, forward, at least LW_OPS_LEAST of them. LW_OPS_FIRST: up to the first
+ * that is wrong. */
 static void test_device(void **state)
 {
+    const char *only = getenv("LW_OPS_ONLY"), *first = getenv("LW_OPS_FIRST");
     const char *device = getenv("LW_OPS_DEVICE"), *least = getenv("LW_OPS_LEAST");
     int bad = 0, computed = 0;
     (void)state;
-    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+    for (size_t i = 0; i < LW_COUNT(cases) && !(first && bad); i++) {
+        if (!is_chosen(cases[i].name, only))
+            continue;
         int rc = op_check_on(&cases[i], device);
         if (rc < 0)
             printf("not on %s: %s: %s\n", device, cases[i].name, lw_errmsg());

@@ -28,7 +28,8 @@ enum {
     LW_CU_CC_MAJOR = 75,
     LW_CU_CC_MINOR = 76,
     LW_CU_SHARED_AT_LAUNCH = 8, /* of a kernel */
-    LW_CU_EARLY_START = 6,      /* of a launch: before the one before is through, which the kernel waits for */
+    LW_CU_EARLY_START =
+        6, /* of a launch: before the one before is through, which the kernel waits for */
 };
 
 /* How a kernel is started; CUlaunchConfig and CUlaunchAttribute. */
@@ -47,43 +48,43 @@ typedef struct lw_cu_launch {
 } lw_cu_launch;
 
 /* X(name, arguments): cu<name>, which returns 0 or an error's number. */
-#define LW_CUDA_CALLS(X)                                                                           \
-    X(Init, (unsigned))                                                                            \
-    X(DriverGetVersion, (int *))                                                                   \
-    X(DeviceGetCount, (int *))                                                                     \
-    X(DeviceGet, (int *, int))                                                                     \
-    X(DeviceGetName, (char *, int, int))                                                           \
-    X(DeviceGetAttribute, (int *, int, int))                                                       \
-    X(DeviceTotalMem_v2, (size_t *, int))                                                          \
-    X(DevicePrimaryCtxRetain, (lw_cu_context **, int))                                             \
-    X(DevicePrimaryCtxRelease_v2, (int))                                                           \
-    X(CtxSetCurrent, (lw_cu_context *))                                                            \
-    X(ModuleLoadData, (lw_cu_module **, const void *))                                             \
-    X(ModuleUnload, (lw_cu_module *))                                                              \
-    X(ModuleGetFunction, (lw_cu_function **, lw_cu_module *, const char *))                        \
-    X(FuncSetAttribute, (lw_cu_function *, int, int))                                              \
-    X(MemGetInfo_v2, (size_t *, size_t *))                                                         \
-    X(MemAlloc_v2, (lw_cu_ptr *, size_t))                                                          \
-    X(MemFree_v2, (lw_cu_ptr))                                                                     \
-    X(MemsetD8Async, (lw_cu_ptr, unsigned char, size_t, lw_cu_stream *))                           \
-    X(MemcpyHtoDAsync_v2, (lw_cu_ptr, const void *, size_t, lw_cu_stream *))                       \
-    X(MemcpyDtoHAsync_v2, (void *, lw_cu_ptr, size_t, lw_cu_stream *))                             \
-    X(StreamCreate, (lw_cu_stream **, unsigned))                                                   \
-    X(StreamSynchronize, (lw_cu_stream *))                                                         \
-    X(StreamDestroy_v2, (lw_cu_stream *))                                                          \
-    X(EventCreate, (lw_cu_event **, unsigned))                                                     \
-    X(EventRecord, (lw_cu_event *, lw_cu_stream *))                                                \
-    X(EventSynchronize, (lw_cu_event *))                                                           \
-    X(EventElapsedTime, (float *, lw_cu_event *, lw_cu_event *))                                   \
-    X(EventDestroy_v2, (lw_cu_event *))                                                            \
-    X(StreamBeginCapture_v2, (lw_cu_stream *, int))                                                \
-    X(StreamEndCapture, (lw_cu_stream *, lw_cu_graph **))                                          \
-    X(GraphInstantiateWithFlags, (lw_cu_graph_exec **, lw_cu_graph *, unsigned long long))         \
-    X(GraphLaunch, (lw_cu_graph_exec *, lw_cu_stream *))                                           \
-    X(GraphExecDestroy, (lw_cu_graph_exec *))                                                      \
-    X(GraphDestroy, (lw_cu_graph *))                                                               \
-    X(LaunchKernelEx, (const lw_cu_launch *, lw_cu_function *, void **, void **))                  \
-    X(GetErrorName, (int, const char **))                                                          \
+#define LW_CUDA_CALLS(X)                                                                   \
+    X(Init, (unsigned))                                                                    \
+    X(DriverGetVersion, (int *))                                                           \
+    X(DeviceGetCount, (int *))                                                             \
+    X(DeviceGet, (int *, int))                                                             \
+    X(DeviceGetName, (char *, int, int))                                                   \
+    X(DeviceGetAttribute, (int *, int, int))                                               \
+    X(DeviceTotalMem_v2, (size_t *, int))                                                  \
+    X(DevicePrimaryCtxRetain, (lw_cu_context **, int))                                     \
+    X(DevicePrimaryCtxRelease_v2, (int))                                                   \
+    X(CtxSetCurrent, (lw_cu_context *))                                                    \
+    X(ModuleLoadData, (lw_cu_module **, const void *))                                     \
+    X(ModuleUnload, (lw_cu_module *))                                                      \
+    X(ModuleGetFunction, (lw_cu_function **, lw_cu_module *, const char *))                \
+    X(FuncSetAttribute, (lw_cu_function *, int, int))                                      \
+    X(MemGetInfo_v2, (size_t *, size_t *))                                                 \
+    X(MemAlloc_v2, (lw_cu_ptr *, size_t))                                                  \
+    X(MemFree_v2, (lw_cu_ptr))                                                             \
+    X(MemsetD8Async, (lw_cu_ptr, unsigned char, size_t, lw_cu_stream *))                   \
+    X(MemcpyHtoDAsync_v2, (lw_cu_ptr, const void *, size_t, lw_cu_stream *))               \
+    X(MemcpyDtoHAsync_v2, (void *, lw_cu_ptr, size_t, lw_cu_stream *))                     \
+    X(StreamCreate, (lw_cu_stream **, unsigned))                                           \
+    X(StreamSynchronize, (lw_cu_stream *))                                                 \
+    X(StreamDestroy_v2, (lw_cu_stream *))                                                  \
+    X(EventCreate, (lw_cu_event **, unsigned))                                             \
+    X(EventRecord, (lw_cu_event *, lw_cu_stream *))                                        \
+    X(EventSynchronize, (lw_cu_event *))                                                   \
+    X(EventElapsedTime, (float *, lw_cu_event *, lw_cu_event *))                           \
+    X(EventDestroy_v2, (lw_cu_event *))                                                    \
+    X(StreamBeginCapture_v2, (lw_cu_stream *, int))                                        \
+    X(StreamEndCapture, (lw_cu_stream *, lw_cu_graph **))                                  \
+    X(GraphInstantiateWithFlags, (lw_cu_graph_exec **, lw_cu_graph *, unsigned long long)) \
+    X(GraphLaunch, (lw_cu_graph_exec *, lw_cu_stream *))                                   \
+    X(GraphExecDestroy, (lw_cu_graph_exec *))                                              \
+    X(GraphDestroy, (lw_cu_graph *))                                                       \
+    X(LaunchKernelEx, (const lw_cu_launch *, lw_cu_function *, void **, void **))          \
+    X(GetErrorName, (int, const char **))                                                  \
     X(GetErrorString, (int, const char **))
 
 typedef struct lw_cuda_driver {

@@ -32,8 +32,8 @@ LW_ON_DEVICE uint64_t lw_group_rows(const void *from)
 
 #define SUMS_4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
 #define SUMS_16(i) SUMS_4(i), SUMS_4(i + 4), SUMS_4(i + 8), SUMS_4(i + 12)
-#define NAMES_32                                                                               \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "   \
+#define NAMES_32                                                                            \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, " \
     "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 /* sum [64 x 128] += left [64 x 16] right^T [128 x 16] */
 LW_ON_DEVICE void lw_group_product_128(float sum[64], const void *left, const void *right)
