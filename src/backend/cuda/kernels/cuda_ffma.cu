@@ -54,9 +54,10 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
     }
     LW_COPY_WAIT();
     LW_SYNC();
-    LW_UNROLL
-    for (int i = 0; i < high * wide; i++)
-        sum[i] += adds ? total[i] : 0.0f;
+    if (adds)
+        LW_UNROLL
+        for (int i = 0; i < high * wide; i++)
+            sum[i] += total[i];
     if (a->apart && !tile_join(a, t, &s, sum, shared))
         return;
     LW_UNROLL
