@@ -56,7 +56,7 @@ of_tiles() {
     case $1 in */cuda_tiles.h | */cuda_wgmma.cu | */cuda_ffma.cu) ;; *) false ;; esac
 }
 passes_tiles() { # the small ones first
-    for cases in few_tiles,narrow,apart,deep,rgb_tiles,dx_tiles some_tiles,parts_tiles,many_tiles; do
+    for cases in few_tiles,narrow,apart,deep,twice,rgb_tiles,dx_tiles some_tiles,parts_tiles,many_tiles; do
         LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_OPS_FIRST=1 LW_OPS_ONLY=$cases timeout 300 "$tests/test_ops" \
             >/dev/null 2>&1 || return 1
     done
