@@ -366,8 +366,13 @@ uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane)
 #define SHARED_BYTES 232448
 _Alignas(1024) unsigned char lw_emu_shared[SHARED_BYTES];
 enum { PRODUCTS = 64 };
-static struct {
-    float *sum;
+/* Of products underway: what they are added to is no number to anyone until all of those were waited for. */
+static struct group_sums {
+    float *of, kept[64];
+    int underway;
+} sums[THREADS][2];
+static struct group_product {
+    struct group_sums *sum;
     const unsigned char *left, *right;
     int columns, group;
 } products[THREADS][PRODUCTS];
@@ -386,11 +391,15 @@ void lw_emu_group_product(float *sum, const void *left, const void *right, int c
     for (int i = 0; i < n_threads; i++)
         if (not_for_cores[i])
             wrong("a product of what was copied, without a fence");
-    products[lw_emu_tid][*n].sum = sum;
-    products[lw_emu_tid][*n].left = left;
-    products[lw_emu_tid][*n].right = right;
-    products[lw_emu_tid][*n].columns = columns;
-    products[lw_emu_tid][(*n)++].group = n_product_groups[lw_emu_tid];
+    struct group_sums *g = sums[lw_emu_tid];
+    g += (g[1].underway && g[1].of == sum) || (g[0].underway && g[0].of != sum);
+    if (g->underway++ == 0) {
+        g->of = sum;
+        memcpy(g->kept, sum, (size_t)columns / 2 * sizeof *sum);
+        memset(sum, 0xff, (size_t)columns / 2 * sizeof *sum);
+    }
+    products[lw_emu_tid][(*n)++] = (struct group_product){g, left, right, columns,
+                                                          n_product_groups[lw_emu_tid]};
 }
 
 void lw_emu_group_commit(void)
@@ -434,12 +443,16 @@ static void multiply_late(float *sum, const unsigned char *left, const unsigned 
 void lw_emu_group_wait(int but)
 {
     int left = 0;
-    for (int i = 0; i < n_products[lw_emu_tid]; i++)
-        if (products[lw_emu_tid][i].group >= n_product_groups[lw_emu_tid] - but)
-            products[lw_emu_tid][left++] = products[lw_emu_tid][i];
+    for (int i = 0; i < n_products[lw_emu_tid]; i++) {
+        struct group_product p = products[lw_emu_tid][i];
+        bool later = p.group >= n_product_groups[lw_emu_tid] - but;
+        if (later)
+            products[lw_emu_tid][left++] = p;
         else
-            multiply_late(products[lw_emu_tid][i].sum, products[lw_emu_tid][i].left,
-                          products[lw_emu_tid][i].right, products[lw_emu_tid][i].columns);
+            multiply_late(p.sum->kept, p.left, p.right, p.columns);
+        if (!later && --p.sum->underway == 0)
+            memcpy(p.sum->of, p.sum->kept, (size_t)p.columns / 2 * sizeof(float));
+    }
     n_products[lw_emu_tid] = left;
 }
 
@@ -475,10 +488,9 @@ static lw_cu_function kernels[] = {
 static void start_block(void)
 {
     memset(n_copies, 0, sizeof n_copies);
-    memset(n_groups, 0, sizeof n_groups);
     memset(not_for_cores, 0, sizeof not_for_cores);
     memset(n_products, 0, sizeof n_products);
-    memset(n_product_groups, 0, sizeof n_product_groups);
+    memset(sums, 0, sizeof sums);
     memset(lw_emu_shared, 0xff, shared_bytes);
 }
 

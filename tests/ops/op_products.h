@@ -170,6 +170,11 @@ static lw_val b_conv3_parts_tiles_bf16(op_ctx *c)
     return conv_tiles(c, true, (lw_attr_conv){ALL_AROUND, .h = 4, .w = 4, .c = 88, .o = 132}, 512);
 }
 CONV3_TILES(deep, 1, ALL_AROUND, .h = 4, .w = 4, .c = 264, .o = 68)
+/* Both count the blocks of a tile in the same memory. */
+static lw_val b_conv3_twice_tiles(op_ctx *c)
+{
+    return lw_add(G, b_conv3_deep_tiles(c), b_conv3_deep_tiles(c));
+}
 static lw_val conv4_dx_tiles(op_ctx *c, bool narrow)
 {
     const lw_attr_conv a = {.kh = 4,

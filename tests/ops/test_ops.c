@@ -787,6 +787,7 @@ static const op_case cases[] = {
     CASE("conv3_parts_tiles", b_conv3_parts_tiles, 1e-4, 0),
     CASE("conv3_parts_tiles_bf16", b_conv3_parts_tiles_bf16, 1e-4, 0),
     CASE("conv3_deep_tiles", b_conv3_deep_tiles, 1e-4, 0),
+    CASE("conv3_twice_tiles", b_conv3_twice_tiles, 1e-4, 0),
     CASE("conv3_deep_tiles_bf16", b_conv3_deep_tiles_bf16, 1e-4, 0),
     CASE("conv4_dx_tiles", b_conv4_dx_tiles, 5e-5, 0),
     CASE("conv4_dx_tiles_bf16", b_conv4_dx_tiles_bf16, 5e-5, 0),

@@ -9,13 +9,13 @@
 #include "backend/cpu/cpu.h"
 
 /* What nvcc made of kernels/cuda_<family>.cu; a word of zeros where there was none. */
-#define FAMILIES(F)                                                                       \
-    F(product)                                                                            \
-    F(ffma)                                                                               \
-    F(mma)                                                                                \
-    F(wgmma)                                                                              \
-    F(norm) F(attention) F(ew) F(move) F(rows) F(pixels) F(random) F(drift) F(drift_sums) \
-        F(drift_mma)
+#define FAMILIES(F) \
+    F(product)      \
+    F(ffma)         \
+    F(mma)          \
+    F(wgmma)        \
+    F(norm)         \
+    F(attention) F(ew) F(move) F(rows) F(pixels) F(random) F(drift) F(drift_sums) F(drift_mma)
 #define F(family) extern const unsigned char lw_cuda_blob_##family[];
 FAMILIES(F)
 #undef F
