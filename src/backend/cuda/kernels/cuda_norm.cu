@@ -106,22 +106,27 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
 typedef struct norm_tile {
     int across, of_group, rows, span;
     int column, row; /* the thread's own */
+    int group, place; /* its group; where it leaves sums, those of a group side by side */
 } norm_tile;
 
 /* Sums of n numbers of each thread over the threads of its group: a warp adds up a group. */
 LW_ON_DEVICE void norm_sum(const norm_tile *t, float (*room)[256], float (*sums)[LW_CUDA_SPAN],
                            float *v, const int n)
 {
+    const int each = t->rows * t->of_group;
     LW_UNROLL
     for (int k = 0; k < n; k++)
-        room[k][LW_TID] = v[k];
+        if (t->row < t->rows)
+            room[k][t->place] = v[k];
     LW_SYNC();
+    LW_ROLLED
     for (int g = LW_TID / 32; g < t->span; g += 8)
         LW_UNROLL
     for (int k = 0; k < n; k++) {
         float sum = 0.0f;
-        for (int m = LW_TID % 32; m < t->rows * t->of_group; m += 32)
-            sum += room[k][m / t->of_group * t->across + g * t->of_group + m % t->of_group];
+        LW_ROLLED
+        for (int m = LW_TID % 32; m < each; m += 32)
+            sum += room[k][g * each + m];
         sum = lw_warp_sum(sum);
         if (LW_TID % 32 == 0)
             sums[k][g] = sum;
@@ -129,7 +134,7 @@ LW_ON_DEVICE void norm_sum(const norm_tile *t, float (*room)[256], float (*sums)
     LW_SYNC();
     LW_UNROLL
     for (int k = 0; k < n; k++)
-        v[k] = sums[k][t->column / t->of_group];
+        v[k] = sums[k][t->group];
 }
 
 /* A thread's numbers of rows from `first` on, zeros where there is none. */
@@ -161,6 +166,8 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, float (*room)
     t.rows = 256 / t.across;
     t.column = LW_TID % t.across;
     t.row = LW_TID / t.across;
+    t.group = t.column / t.of_group;
+    t.place = t.group * t.rows * t.of_group + t.row * t.of_group + t.column % t.of_group;
     int32_t c = (int32_t)LW_BX * t.span * width + t.column * wide;
     int64_t b = LW_BY, begin = b * a->hw * a->c + c;
     const float *x = a->x + begin, n = (float)hw * (float)width;
@@ -181,11 +188,16 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, float (*room)
         if (hw > turn)
             norm_read(a, &t, x, first, kept, wide);
         LW_UNROLL
-        for (int i = 0; i < NORM_VECTORS(wide) * wide; i++) {
-            bool there = t.row < t.rows && first + t.row + i / wide * t.rows < hw;
-            float d = there ? kept[i] - middle : 0.0f;
-            sum[0] += d;
-            sum[1] = fmaf(d, d, sum[1]);
+        for (int i = 0; i < NORM_VECTORS(wide); i++) {
+            if (first + i * t.rows >= hw) /* of all threads: short code for what is small */
+                break;
+            bool there = t.row < t.rows && first + t.row + i * t.rows < hw;
+            LW_UNROLL
+            for (int k = 0; k < wide; k++) {
+                float d = there ? kept[i * wide + k] - middle : 0.0f;
+                sum[0] += d;
+                sum[1] = fmaf(d, d, sum[1]);
+            }
         }
     }
     norm_sum(&t, room, sums, sum, 2);
@@ -199,6 +211,8 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, float (*room)
         for (int i = 0; i < NORM_VECTORS(wide); i++) {
             int32_t row = first + t.row + i * t.rows;
             float v[4];
+            if (first + i * t.rows >= hw)
+                break;
             LW_UNROLL
             for (int k = 0; k < wide; k++)
                 v[k] = norm_result(a, kept[i * wide + k] - middle, channel[k]);
