@@ -10,7 +10,7 @@ typedef struct product_step {
     struct {
         lw_cuda_kernel kernel;
         int64_t blocks, across;
-    } plain, tiled; /* tiled has no blocks: plain it is */
+    } plain, tiled;                 /* tiled has no blocks: plain it is */
     int residual, bias, image_bias; /* inputs */
 } product_step;
 
@@ -96,7 +96,13 @@ static const tile tiles[] = {
     {LW_CUDA_ffma_64x64, false, true, 64, 64, 2, 1800.0},
 };
 /* A part of the depth has at least so many steps (twice as many in f32, whose steps are half as long). */
-enum { MULTIPROCESSORS = 132, MOST_PARTS = 16, PART_STEPS = 6, MANY_PIXELS = 1024, BLOCK_CLOCKS = 2500 };
+enum {
+    MULTIPROCESSORS = 132,
+    MOST_PARTS = 16,
+    PART_STEPS = 6,
+    MANY_PIXELS = 1024,
+    BLOCK_CLOCKS = 2500
+};
 
 static int64_t steps_of(const lw_cuda_product *a, bool narrow)
 {
@@ -136,7 +142,8 @@ static double clocks_of(const lw_cuda_product *a, const tile *t, bool apart)
     int64_t steps = LW_CEIL_DIV(steps_of(a, t->narrow), apart ? a->parts : 1);
     int64_t each = LW_CEIL_DIV(blocks, MULTIPROCESSORS);
     double block = BLOCK_CLOCKS + t->rows * t->columns / 5.0; /* to begin, and to write */
-    double clocks = (double)LW_CEIL_DIV(each, t->sharing) * block + (double)(each * steps) * t->step;
+    double clocks = (double)LW_CEIL_DIV(each, t->sharing) * block +
+                    (double)(each * steps) * t->step;
     return apart ? clocks + 1500.0 + a->parts * t->rows * t->columns / 10.0 : clocks;
 }
 
@@ -199,7 +206,8 @@ static void set_other(const cuda_lower *c, product_step *s)
     const int64_t all = LW_CEIL_DIV(a->m, LW_CUDA_TILE) * LW_CEIL_DIV(a->n, LW_CUDA_TILE);
     bool matrix = is_matrix(a);
     if (!a->w_pitch || a->trans_x || a->backward || a->m > INT32_MAX / 2 ||
-        LW_MAX(a->m, (int64_t)a->n) * a->k > INT32_MAX || lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
+        LW_MAX(a->m, (int64_t)a->n) * a->k > INT32_MAX ||
+        lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
         return;
     if (matrix && a->k % 4 == 0 && a->w_pitch == a->k && all < 64) {
         s->tiled.kernel = LW_CUDA_matmul_few;
@@ -223,8 +231,8 @@ static void set_other(const cuda_lower *c, product_step *s)
 }
 
 /* f32, or bf16 on tensor cores; pitch: of weights in f32 as they are, 0: their depth does not lie side by side. */
-static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_cuda_kernel wide_one,
-                          lw_cuda_kernel narrow_one, int32_t pitch)
+static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow,
+                          lw_cuda_kernel wide_one, lw_cuda_kernel narrow_one, int32_t pitch)
 {
     lw_cuda_product *a = &s->a;
     bool packed = lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK;
@@ -368,8 +376,7 @@ bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, 
     } else if (n->op == LW_OP_CONV2D && narrow) {
         const lw_attr_conv *at = attr;
         p = (lw_attr_pack){PACK_CONV, {at->o, at->kh * at->kw * at->c}, 0};
-    } else if (n->op == LW_OP_CONV2D_DX &&
-               (narrow || lw_val_type(g, n->in[0]).dtype == LW_F32)) {
+    } else if (n->op == LW_OP_CONV2D_DX && (narrow || lw_val_type(g, n->in[0]).dtype == LW_F32)) {
         const lw_attr_conv *at = attr;
         int32_t taps = at->kh * at->kw;
         p = (lw_attr_pack){PACK_CONV_DX, {at->c, taps * at->o, 0, at->o, taps}, 0};

@@ -27,7 +27,10 @@ enum { LW_CUDA_TILE = 64, LW_CUDA_DEPTH = 16 };
 enum { LW_CUDA_FEW_ROWS = 16, LW_CUDA_FEW_COLUMNS = 32, LW_CUDA_FEW_DEPTH = 128 };
 enum { LW_CUDA_MMA_DEPTH = 32 }; /* of the depth at a time in bf16 */
 
-enum { LW_CUDA_FEW = 8, LW_CUDA_SHORT = 48 }; /* columns, and depth, that kernels of their own take */
+enum {
+    LW_CUDA_FEW = 8,
+    LW_CUDA_SHORT = 48
+}; /* columns, and depth, that kernels of their own take */
 
 /* C [m][n] = A B: rows of A are pictures' pixels or plain rows. */
 typedef struct lw_cuda_product {
@@ -54,10 +57,10 @@ typedef struct lw_cuda_product {
     int32_t phases;     /* kinds of its pixels, each side; 1: all have the same taps */
     int32_t phase_rows; /* pixels of a kind */
     lw_cuda_divider wide, high, pixels; /* of a picture, of one kind; all kinds' of a picture */
-    int32_t parts;      /* of the depth, whose sums are added up in their order */
-    int32_t apart;      /* each has a block of its own */
-    float *part;        /* their sums then */
-    uint32_t *arrived;  /* blocks of a tile that have theirs; zeros before and after */
+    int32_t parts;                      /* of the depth, whose sums are added up in their order */
+    int32_t apart;                      /* each has a block of its own */
+    float *part;                        /* their sums then */
+    uint32_t *arrived; /* blocks of a tile that have theirs; zeros before and after */
     /* dropout of the sums behind the bias: 0 in drop_rows: none */
     int32_t drop_rows; /* rows of a row id */
     float drop_scale;

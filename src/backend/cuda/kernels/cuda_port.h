@@ -17,20 +17,20 @@
 /* Kernels of compute capability 9.0 are started before the one before is through, and wait for it here: the way to a
  * multiprocessor goes on meanwhile. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define LW_KERNEL_BEGIN()                                             \
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");   \
+#define LW_KERNEL_BEGIN()                                           \
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); \
     asm volatile("griddepcontrol.wait;" ::: "memory")
 #else
 #define LW_KERNEL_BEGIN() ((void)0)
 #endif
-#define LW_KERNEL_BOUNDS(name, args, ...)                   \
-    LW_ON_DEVICE void lw_body_##name(const args &a);        \
+#define LW_KERNEL_BOUNDS(name, args, ...)                     \
+    LW_ON_DEVICE void lw_body_##name(const args &a);          \
     extern "C" __global__ void __launch_bounds__(__VA_ARGS__) \
-        lw_kernel_##name(const __grid_constant__ args a)    \
-    {                                                       \
-        LW_KERNEL_BEGIN();                                  \
-        lw_body_##name(a);                                  \
-    }                                                       \
+        lw_kernel_##name(const __grid_constant__ args a)      \
+    {                                                         \
+        LW_KERNEL_BEGIN();                                    \
+        lw_body_##name(a);                                    \
+    }                                                         \
     LW_ON_DEVICE void lw_body_##name(const args &a)
 #define LW_KERNEL(name, args, threads) LW_KERNEL_BOUNDS(name, args, threads)
 /* so many blocks at once on a multiprocessor, which bounds registers */
@@ -197,7 +197,8 @@ void lw_emu_sync(void);
 /* lands no earlier than it must */
 void lw_emu_copy(void *to, const void *from, int bytes, bool there);
 void lw_emu_copy_commit(void);
-void lw_emu_copy_wait(int but); /* for all but the newest groups; -1: for those without a group, too */
+void lw_emu_copy_wait(
+    int but); /* for all but the newest groups; -1: for those without a group, too */
 void lw_emu_fence_for_cores(void);
 extern unsigned char lw_emu_shared[];
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
@@ -478,9 +479,9 @@ LW_ON_DEVICE float lw_gate(float x, float by)
 LW_ON_DEVICE float lw_gelu(float x)
 {
     float z = fabsf(x) * 0.70710678f, t = lw_over(1.0f, fmaf(0.3275911f, z, 1.0f));
-    float p = fmaf(fmaf(fmaf(fmaf(1.061405429f, t, -1.453152027f), t, 1.421413741f), t,
-                        -0.284496736f),
-                   t, 0.254829592f);
+    float p =
+        fmaf(fmaf(fmaf(fmaf(1.061405429f, t, -1.453152027f), t, 1.421413741f), t, -0.284496736f), t,
+             0.254829592f);
     float half = 0.5f * p * t * lw_exp2(-1.44269504f * z * z);
     return x * (x < 0.0f ? half : 1.0f - half);
 }

@@ -40,8 +40,8 @@ typedef struct tile_pixel {
 /* Where a block and a thread of it are. A thread copies one of the eight pieces of every (threads / 8)-th row. */
 typedef struct tile_state {
     int32_t row0, column0, part, tile;
-    int32_t phase_y, phase_x, tap_y, tap_x;   /* the kind of pixels, and its first taps */
-    int32_t at[TILE_MOST_ROWS];               /* where windows begin in x, in pieces; may be outside */
+    int32_t phase_y, phase_x, tap_y, tap_x; /* the kind of pixels, and its first taps */
+    int32_t at[TILE_MOST_ROWS]; /* where windows begin in x, in pieces; may be outside */
     int16_t y[TILE_MOST_ROWS], x[TILE_MOST_ROWS];
     int32_t c, ty, tx;          /* of the depth, this thread's next: channel c of a tap */
     int32_t n, step, now, next; /* steps; places that are multiplied and filled */
@@ -222,12 +222,12 @@ LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const 
     LW_ROLLED
     for (int k = 0; k < a->parts; k++, far += numbers * t.threads)
         LW_UNROLL
-        for (int i = 0; i < numbers; i += 4) {
-            lw_four v = lw_load_far(far + i / 4 * apart);
-            LW_UNROLL
-            for (int j = 0; j < 4; j++)
-                sum[i + j] += v.v[j];
-        }
+    for (int i = 0; i < numbers; i += 4) {
+        lw_four v = lw_load_far(far + i / 4 * apart);
+        LW_UNROLL
+        for (int j = 0; j < 4; j++)
+            sum[i + j] += v.v[j];
+    }
     if (LW_TID == 0)
         a->arrived[s->tile] = 0;
     return true;
