@@ -173,7 +173,7 @@ static lw_cuda_divider divider_of(int32_t d)
 static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
 {
     lw_cuda_product *a = &s->a;
-    double best = INFINITY;
+    double best = (double)INFINITY;
     if (!fits_tiles(a, cuda_in(c, 0), narrow ? 8 : 4) || (narrow && !c->d->hopper))
         return;
     a->phase_rows = (int32_t)(a->m / ((int64_t)a->phases * a->phases));
