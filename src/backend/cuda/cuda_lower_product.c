@@ -141,9 +141,9 @@ static double clocks_of(const lw_cuda_product *a, const tile *t, bool apart)
     int64_t blocks = tiles_of(a, t) * (apart ? a->parts : 1);
     int64_t steps = LW_CEIL_DIV(steps_of(a, t->narrow), apart ? a->parts : 1);
     int64_t each = LW_CEIL_DIV(blocks, MULTIPROCESSORS);
+    int64_t waves = LW_CEIL_DIV(each, t->sharing);
     double block = BLOCK_CLOCKS + t->rows * t->columns / 5.0; /* to begin, and to write */
-    double clocks = (double)LW_CEIL_DIV(each, t->sharing) * block +
-                    (double)(each * steps) * t->step;
+    double clocks = (double)waves * block + (double)(each * steps) * t->step;
     return apart ? clocks + 1500.0 + a->parts * t->rows * t->columns / 10.0 : clocks;
 }
 
