@@ -30,7 +30,7 @@ foreach(family product ffma mma wgmma norm attention ew move rows pixels random 
     # what ptxas says of registers and spills is kept for tests/cuda/kernel_use.sh, and shown if it fails
     add_custom_command(OUTPUT ${blob}.fatbin BYPRODUCTS ${blob}.use
       COMMAND sh -c "\"$@\" 2>${blob}.use || { cat ${blob}.use >&2; exit 1; }" nvcc
-        ${LW_NVCC} -std=c++17 -O3 -lineinfo ${flags} -I${CMAKE_SOURCE_DIR}/src -Xptxas -v
+        ${LW_NVCC} -std=c++17 -O3 ${flags} -I${CMAKE_SOURCE_DIR}/src -Xptxas -v
         ${machines} -fatbin -MD -MF ${blob}.d ${cuda_dir}/kernels/cuda_${family}.cu -o ${blob}.fatbin
       DEPENDS ${cuda_dir}/kernels/cuda_${family}.cu DEPFILE ${blob}.d VERBATIM)
   endif()
