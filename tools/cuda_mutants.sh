@@ -275,8 +275,9 @@ tiles() {
     in_kernel cuda_tiles.h 'k < a->parts; k++' 'k + 1 < a->parts; k++'
     in_kernel cuda_tiles.h '== (uint32_t)a->parts - 1' '== (uint32_t)a->parts'
     in_kernel cuda_tiles.h 'a->arrived[s->tile] = 0;' ';'
-    in_kernel cuda_wgmma.cu 'total[i] += sum[i];' ';'
-    in_kernel cuda_ffma.cu 'total[i] += sum[i];' ';'
+    in_kernel cuda_tiles.h 'total[i] += sum[i];' ';'
+    in_kernel cuda_wgmma.cu 'sum[i] += total[i];' ';'
+    in_kernel cuda_ffma.cu 'sum[i] += total[i];' ';'
     # where sums are, and what is added to them
     in_kernel cuda_wgmma.cu '(row0 + i * 64) * TILE_ROW' 'row0 * TILE_ROW'
     in_kernel cuda_wgmma.cu '+ j % 2 * 8;' ';'

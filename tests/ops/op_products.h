@@ -8,6 +8,9 @@
 #include "ops/op_check.h"
 
 #define G c->g
+/* A square filter and a zero on each side. */
+#define AROUND(side, step) \
+    .kh = side, .kw = side, .stride = step, .pad_t = 1, .pad_l = 1, .pad_b = 1, .pad_r = 1
 
 /* ---- narrow operands: rounded once, then the same numbers everywhere */
 
@@ -49,17 +52,7 @@ static lw_val b_conv3_wide_bf16(op_ctx *c)
 }
 static lw_val conv3_dx(op_ctx *c, lw_val dy, lw_val w)
 {
-    const lw_attr_conv a = {.kh = 3,
-                            .kw = 3,
-                            .stride = 2,
-                            .pad_t = 1,
-                            .pad_l = 1,
-                            .pad_b = 1,
-                            .pad_r = 1,
-                            .h = 9,
-                            .w = 8,
-                            .c = 10,
-                            .o = 24};
+    const lw_attr_conv a = {AROUND(3, 2), .h = 9, .w = 8, .c = 10, .o = 24};
     return lw_graph_op(G, LW_OP_CONV2D_DX, (lw_val[]){dy, w}, 2, &a, sizeof a);
 }
 static lw_val b_conv3_dx_bf16(op_ctx *c)
@@ -150,26 +143,27 @@ static lw_val conv_tiles(op_ctx *c, bool narrow, lw_attr_conv a, int32_t batch)
     {                                                                    \
         return conv_tiles(c, true, (lw_attr_conv){__VA_ARGS__}, batch);  \
     }
-#define ALL_AROUND .kh = 3, .kw = 3, .stride = 1, .pad_t = 1, .pad_l = 1, .pad_b = 1, .pad_r = 1
-CONV3_TILES(narrow, 3, ALL_AROUND, .h = 7, .w = 5, .c = 8, .o = 12)
+CONV3_TILES(narrow, 3, AROUND(3, 1), .h = 7, .w = 5, .c = 8, .o = 12)
 CONV3_TILES(apart, 5, .kh = 3, .kw = 3, .stride = 2, .pad_l = 2, .pad_b = 2, .h = 8, .w = 7,
             .c = 24, .o = 68)
 static lw_val b_conv3_from_rgb_tiles(op_ctx *c)
 {
-    return conv_tiles(c, false, (lw_attr_conv){ALL_AROUND, .h = 9, .w = 8, .c = 3, .o = 132}, 2);
+    return conv_tiles(c, false, (lw_attr_conv){AROUND(3, 1), .h = 9, .w = 8, .c = 3, .o = 132}, 2);
 }
-CONV3_TILES(to_rgb, 2, ALL_AROUND, .h = 9, .w = 8, .c = 132, .o = 3)
+CONV3_TILES(to_rgb, 2, AROUND(3, 1), .h = 9, .w = 8, .c = 132, .o = 3)
 CONV3_TILES(whole, 3, .kh = 3, .kw = 3, .stride = 1, .h = 3, .w = 3, .c = 8, .o = 12)
 /* So many pictures that parts of the depth are made one after the other. */
 static lw_val b_conv3_parts_tiles(op_ctx *c)
 {
-    return conv_tiles(c, false, (lw_attr_conv){ALL_AROUND, .h = 4, .w = 4, .c = 88, .o = 20}, 1056);
+    return conv_tiles(c, false, (lw_attr_conv){AROUND(3, 1), .h = 4, .w = 4, .c = 88, .o = 20},
+                      1056);
 }
 static lw_val b_conv3_parts_tiles_bf16(op_ctx *c)
 {
-    return conv_tiles(c, true, (lw_attr_conv){ALL_AROUND, .h = 4, .w = 4, .c = 88, .o = 132}, 512);
+    return conv_tiles(c, true, (lw_attr_conv){AROUND(3, 1), .h = 4, .w = 4, .c = 88, .o = 132},
+                      512);
 }
-CONV3_TILES(deep, 1, ALL_AROUND, .h = 4, .w = 4, .c = 264, .o = 68)
+CONV3_TILES(deep, 1, AROUND(3, 1), .h = 4, .w = 4, .c = 264, .o = 68)
 /* Both count the blocks of a tile in the same memory. */
 static lw_val b_conv3_twice_tiles(op_ctx *c)
 {
@@ -177,17 +171,7 @@ static lw_val b_conv3_twice_tiles(op_ctx *c)
 }
 static lw_val conv4_dx_tiles(op_ctx *c, bool narrow)
 {
-    const lw_attr_conv a = {.kh = 4,
-                            .kw = 4,
-                            .stride = 2,
-                            .pad_t = 1,
-                            .pad_l = 1,
-                            .pad_b = 1,
-                            .pad_r = 1,
-                            .h = 10,
-                            .w = 6,
-                            .c = 20,
-                            .o = 24};
+    const lw_attr_conv a = {AROUND(4, 2), .h = 10, .w = 6, .c = 20, .o = 24};
     lw_val dy = op_f32(c, false, -1, 1, DIMS(3, 5, 3, 24));
     dy = narrow ? bf16(c, dy) : dy;
     return lw_graph_op(G, LW_OP_CONV2D_DX,
@@ -271,17 +255,7 @@ static lw_val b_linear_u8(op_ctx *c)
 static lw_val b_norm_conv_u8(op_ctx *c)
 {
     const lw_attr_norm n = {.groups = 4, .eps = 1e-5f, .act = LW_ACT_SILU, .store = LW_U8};
-    const lw_attr_conv a = {.kh = 3,
-                            .kw = 3,
-                            .stride = 1,
-                            .pad_t = 1,
-                            .pad_l = 1,
-                            .pad_b = 1,
-                            .pad_r = 1,
-                            .h = 7,
-                            .w = 5,
-                            .c = 24,
-                            .o = 19};
+    const lw_attr_conv a = {AROUND(3, 1), .h = 7, .w = 5, .c = 24, .o = 19};
     lw_val q = pair(c, 4.0f / 255, 18);
     lw_val x = op_f32(c, false, -2, 3, DIMS(2, 7, 5, 24)), one = op_f32(c, false, .5f, 1, DIMS(24));
     lw_val y = lw_graph_op(G, LW_OP_GROUP_NORM, (lw_val[]){x, one, one, LW_NOVAL, LW_NOVAL, q}, 6,

@@ -46,18 +46,15 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
         }
         if (!adds || !tile_part_ends(a, &s))
             continue;
-        LW_UNROLL
-        for (int i = 0; i < high * wide; i++) {
-            total[i] += sum[i];
-            sum[i] = 0.0f;
-        }
+        tile_keep(total, sum, high * wide);
     }
     LW_COPY_WAIT();
     LW_SYNC();
-    if (adds)
+    if (adds) {
         LW_UNROLL
         for (int i = 0; i < high * wide; i++)
             sum[i] += total[i];
+    }
     if (a->apart && !tile_join(a, t, &s, sum, shared))
         return;
     LW_UNROLL

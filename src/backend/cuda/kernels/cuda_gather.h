@@ -90,11 +90,12 @@ LW_ON_DEVICE void product_write_four(const lw_cuda_product *a, int64_t row, int3
         if (a->residual)
             lw_four_add(&v, lw_four_floats(a->residual + row * a->ld_residual + column));
     }
-    if (a->act)
+    if (a->act) {
         LW_ROLLED
-    for (int i = 0; i < 4; i++) {
-        float first = lw_activate(v.v[0], a->act);
-        v = (lw_four){{v.v[1], v.v[2], v.v[3], first}};
+        for (int i = 0; i < 4; i++) {
+            float first = lw_activate(v.v[0], a->act);
+            v = (lw_four){{v.v[1], v.v[2], v.v[3], first}};
+        }
     }
     if (a->store)
         lw_write_bf16((uint16_t *)a->y + row * a->ldy + column, v.v, 4);

@@ -195,6 +195,16 @@ LW_ON_DEVICE bool tile_part_ends(const lw_cuda_product *a, tile_state *s)
     return true;
 }
 
+/* The sums of a part go to those of the parts before; the next begins. */
+LW_ON_DEVICE void tile_keep(float *total, float *sum, const int numbers)
+{
+    LW_UNROLL
+    for (int i = 0; i < numbers; i++) {
+        total[i] += sum[i];
+        sum[i] = 0.0f;
+    }
+}
+
 /* Sums of all parts of a tile's depth, for the last block that has its own; others get false. */
 LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
                             float *sum, unsigned char *shared)
@@ -220,13 +230,14 @@ LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const 
     for (int i = 0; i < numbers; i++)
         sum[i] = 0.0f;
     LW_ROLLED
-    for (int k = 0; k < a->parts; k++, far += numbers * t.threads)
+    for (int k = 0; k < a->parts; k++, far += numbers * t.threads) {
         LW_UNROLL
-    for (int i = 0; i < numbers; i += 4) {
-        lw_four v = lw_load_far(far + i / 4 * apart);
-        LW_UNROLL
-        for (int j = 0; j < 4; j++)
-            sum[i + j] += v.v[j];
+        for (int i = 0; i < numbers; i += 4) {
+            lw_four v = lw_load_far(far + i / 4 * apart);
+            LW_UNROLL
+            for (int j = 0; j < 4; j++)
+                sum[i + j] += v.v[j];
+        }
     }
     if (LW_TID == 0)
         a->arrived[s->tile] = 0;
@@ -248,8 +259,8 @@ LW_ON_DEVICE int32_t tile_row_of(const lw_cuda_product *a, const tile_state *s, 
     return (at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow + at.j * a->phases + s->phase_x;
 }
 
-/* What is beside the sums, eight rows at once, is added to them in shared memory. beside: a row for each of the result's, or for each
- * of `images`. */
+/* What is beside the sums, eight rows at once, is added to them in shared memory. beside: a row for each of the result's, or
+ * with `images` for each picture. */
 LW_ON_DEVICE void tile_add(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
                            float *room, const float *beside, int32_t pitch, bool images)
 {

@@ -41,19 +41,16 @@ LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const
         if (!adds || !tile_part_ends(a, &s))
             continue;
         LW_GROUP_WAIT_FOR(0);
-        LW_UNROLL
-        for (int i = 0; i < numbers; i++) {
-            total[i] += sum[i];
-            sum[i] = 0.0f;
-        }
+        tile_keep(total, sum, numbers);
     }
     LW_GROUP_WAIT_FOR(0);
     LW_COPY_WAIT();
     LW_SYNC();
-    if (adds)
+    if (adds) {
         LW_UNROLL
         for (int i = 0; i < numbers; i++)
             sum[i] += total[i];
+    }
     if (a->apart && !tile_join(a, t, &s, sum, shared))
         return;
     LW_UNROLL
