@@ -125,4 +125,31 @@ static inline check_tol operand_tol(lw_num num, int64_t depth)
                : (check_tol){.abs = 1e-6 + 1e-6 * root + 5e-8 * (double)depth, .rel = 2e-7};
 }
 
+/* Is low what the floats are rounded to? The smallest numbers may be 0 (gemm.h); behind a curve, which may
+ * be approximated, a bf16 more or less. */
+static inline void check_rounded(check *t, const lw_bf16 *low, const float *floats, int64_t n,
+                                 lw_act act, const char *name)
+{
+    float *got = check_out(t, n, 0);
+    double *want = check_doubles(t, n);
+    const check_tol curve = {.abs = 5e-5, .rel = 1.0 / 128}, exact = {.abs = 1.2e-38};
+    for (int64_t i = 0; i < n; i++) {
+        got[i] = lw_bf16_to_f32(low[i]);
+        want[i] = (double)lw_bf16_to_f32(lw_bf16_of_f32(floats[i]));
+    }
+    check_close(t, got, want, n, lw_act_is_curve(act) ? curve : exact, "%s, act %d, rounded", name,
+                (int)act);
+}
+
+/* n random bf16 that are added to results, and the same as floats. */
+static inline lw_bf16 *operands_added(check *t, int64_t n, float **floats)
+{
+    double *values;
+    lw_bf16 *low = operands_bf16(t, n, 1, &values);
+    *floats = check_out(t, n, 1);
+    for (int64_t i = 0; i < n; i++)
+        (*floats)[i] = (float)values[i];
+    return low;
+}
+
 #endif

@@ -280,6 +280,72 @@ static void epilogues(check *t)
     }
 }
 
+/* A pass that writes bf16 writes what its floats are rounded to; gaps between pixels stay as they are. */
+static void rounded_pass(check *t, const problem *p, lw_conv_pass pass, int way, lw_act act)
+{
+    static const lw_bf16 gap[4] = {0x5a5a, 0x5a5a, 0x5a5a, 0x5a5a};
+    const lw_conv_shape *s = &p->s;
+    const bool fwd = pass == LW_CONV_FORWARD;
+    const int64_t pixels = (int64_t)s->B * (fwd ? s->OH * s->OW : s->H * s->W);
+    const ptrdiff_t n = fwd ? s->O : s->C, ld = fwd ? s->ldy : s->ldx, ld_res = n + 3;
+    const size_t bytes = (size_t)((pixels - 1) * ld + n) * sizeof(lw_bf16);
+    float *res, *out = check_out(t, fwd ? p->ny : p->nx, 0);
+    lw_bf16 *res_low = operands_added(t, pixels * ld_res, &res), *low = check_bytes(t, bytes, 1);
+    lw_epilogue e = {.bias = way & 1 ? check_in(t, n, 1, -1, 1) : NULL,
+                     .image_bias = way & 2 && fwd ? check_in(t, s->B * n, 1, -1, 1) : NULL,
+                     .ld_image_bias = n,
+                     .residual = way & 12 ? res : NULL,
+                     .ld_residual = ld_res,
+                     .act = act};
+    const void *packed = pack(t, p, pass);
+    run(t, p, pass, out, packed, &e);
+    memset(low, 0x5a, bytes);
+    if (way & 8) {
+        e.residual = NULL;
+        e.residual_low = res_low;
+        float *same = check_out(t, fwd ? p->ny : p->nx, 0);
+        run(t, p, pass, same, packed, &e);
+        for (int64_t i = 0; i < pixels; i++)
+            check_same(t, same + i * ld, out + i * ld, (size_t)n * sizeof *out, "%s: floats",
+                       p->name);
+    }
+    e.store = LW_NUM_BF16;
+    run(t, p, pass, (float *)(void *)low, packed, &e);
+    for (int64_t i = 0; i < pixels; i++) {
+        check_rounded(t, low + i * ld, out + i * ld, n, act, p->name);
+        if (i + 1 < pixels)
+            check_same(t, low + i * ld + n, gap, (size_t)(ld - n) * sizeof *gap, "%s: the gap",
+                       p->name);
+    }
+    check_next(t);
+}
+
+/* Blocks of taps, more columns and more tiles than sums wait for at a time, regions, phases. */
+static void rounded(check *t)
+{
+    const lw_conv_shape s[] = {
+        shape(3, 4, 5, 12, 37, 3, 1, 1),     shape(1, 4, 4, 1400, 34, 3, 1, 1),
+        shape(2, 16, 16, 48, 1300, 1, 1, 0), shape(2, 32, 32, 160, 132, 3, 1, 1),
+        shape(2, 9, 7, 44, 520, 3, 2, 1),    shape(2, 6, 10, 48, 40, 4, 2, 1),
+        shape(1, 7, 7, 4, 8, 9, 1, 4),       shape(5, 8, 8, 32, 16, 3, 1, 1),
+    };
+    int way = 0;
+    for (size_t i = 0; i < LW_COUNT(s); i++)
+        for (lw_num num = LW_NUM_BF16; num <= LW_NUM_S8; num++)
+            for (lw_conv_pass pass = LW_CONV_FORWARD; pass <= LW_CONV_DATA_GRAD; pass++) {
+                lw_conv_shape z = s[i];
+                z.C = LW_ROUND_UP(z.C, (int32_t)lw_num_per_word(num));
+                z.O = LW_ROUND_UP(z.O, (int32_t)lw_num_per_word(num));
+                z.ldx = z.C + (i & 1 ? 4 : 0);
+                z.ldy = z.O + (i & 1 ? 4 : 0);
+                problem p = make(t, z, num, false);
+                rounded_pass(t, &p, pass, way, LW_ACT_NONE);
+                p = make(t, z, num, false);
+                rounded_pass(t, &p, pass, way + 5, (lw_act)(way % LW_ACT_COUNT));
+                way++;
+            }
+}
+
 /* All bytes 255 and all weights alike, with scales of 1. */
 static void whole_number(check *t, lw_conv_shape s, int32_t zero, float weight)
 {
@@ -487,6 +553,7 @@ int main(int argc, char **argv)
         {"strides_and_pads", strides_and_pads},
         {"large", large},
         {"random_shapes", random_shapes},
+        {"rounded", rounded},
         {"epilogues", epilogues},
         {"whole_numbers", whole_numbers},
         {"batch_invariance", batch_invariance},

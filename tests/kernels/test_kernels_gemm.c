@@ -50,6 +50,7 @@ typedef struct matrices {
     ptrdiff_t lda, ldc, ldr;
     const void *a;
     float *w, *bias, *residual, *old, *c;
+    lw_bf16 *residual_low; /* the same numbers */
     double *want;
     lw_quant q;
     void *packed;
@@ -113,7 +114,7 @@ static matrices make(check *t, product p, lw_num num)
     o.w = check_in(t, p.n * p.k, shift, -1, 1);
     double *w = weights(t, &o);
     o.bias = check_in(t, p.n, shift, -1, 1);
-    o.residual = check_in(t, (p.m - 1) * o.ldr + p.n, shift, -1, 1);
+    o.residual_low = operands_added(t, (p.m - 1) * o.ldr + p.n, &o.residual);
     o.old = check_in(t, p.m * p.n, 0, -1, 1);
     o.c = check_out(t, (p.m - 1) * o.ldc + p.n, shift);
     o.want = check_doubles(t, p.m * p.n);
@@ -216,31 +217,43 @@ static void dropped(check *t)
     check_product(t, (product){.m = 100, .n = 64, .k = 14002, .per = 50, .bias = true});
 }
 
-/* A product that writes bf16 writes what its floats would be rounded to, of whole vectors with
+/* A product of bf16 or bytes that writes bf16 writes what its floats would be rounded to, of whole vectors with
  * denormals dropped where the instruction rounds; gaps between rows stay as they are. Curves may be
  * approximated, each as good as bf16 can tell. */
-static void rounded_product(check *t, product p)
+static void rounded_of(check *t, product p, lw_num num)
 {
     static const lw_bf16 gap[] = {0x5a5a, 0x5a5a};
-    matrices o = make(t, p, LW_NUM_BF16);
-    lw_epilogue e = {.bias = o.bias, .residual = o.residual, .ld_residual = o.ldr, .act = p.act};
+    p.k = LW_ROUND_UP(p.k, lw_num_per_word(num));
+    matrices o = make(t, p, num);
+    const bool low_residual = p.n & 1;
+    lw_epilogue e = {.bias = o.bias,
+                     .residual = low_residual ? NULL : o.residual,
+                     .residual_low = low_residual ? o.residual_low : NULL,
+                     .ld_residual = o.ldr,
+                     .act = p.act};
     lw_bf16 *low = check_bytes(t, (size_t)(p.m * o.ldc) * sizeof *low, p.pad & 1);
     float *got = check_out(t, p.n, 0);
     memset(low, 0x5a, (size_t)(p.m * o.ldc) * sizeof *low);
     e.store = LW_NUM_BF16;
     forward(t, &o, (float *)(void *)low, o.a, p.m, &e);
-    check_tol tol = operand_tol(LW_NUM_BF16, p.k);
+    check_tol tol = operand_tol(num, p.k);
     tol.rel += 1.0 / 256;
     tol.abs += lw_act_is_curve(p.act) ? 5e-5 : 0.0;
     for (ptrdiff_t m = 0; m < p.m; m++) {
         for (ptrdiff_t n = 0; n < p.n; n++)
             got[n] = lw_bf16_to_f32(low[m * o.ldc + n]);
-        check_close(t, got, o.want + m * p.n, p.n, tol, "M=%td N=%td K=%td act %d row %td", p.m,
-                    p.n, p.k, p.act, m);
+        check_close(t, got, o.want + m * p.n, p.n, tol, "type %d M=%td N=%td K=%td act %d row %td",
+                    num, p.m, p.n, p.k, p.act, m);
         check_same(t, low + m * o.ldc + p.n, gap, (size_t)p.pad * sizeof *gap,
                    "M=%td N=%td row %td: the gap", p.m, p.n, m);
     }
     check_next(t);
+}
+
+static void rounded_product(check *t, product p)
+{
+    rounded_of(t, p, LW_NUM_BF16);
+    rounded_of(t, p, LW_NUM_S8);
 }
 
 static void rounded(check *t)

@@ -10,6 +10,7 @@
 
 #include "kernels/check.h"
 #include "kernels/kernels.h"
+#include "kernels/operands.h"
 
 static const lw_norm_kernels *kernels_of(lw_isa isa)
 {
@@ -147,33 +148,53 @@ static void forward(check *t)
                 }
 }
 
-/* Narrow results are forward's, rounded as kernels/cast rounds them; by tasks, backwards. */
-static void one_narrow(check *t, problem *p, lw_num num)
+/* x as bf16, and rounded where it is. */
+static lw_bf16 *round_x(check *t, problem *p)
+{
+    const int64_t n = (int64_t)(p->s.hw - 1) * p->s.x_pitch + p->s.c;
+    lw_bf16 *low = check_bytes(t, (size_t)n * sizeof *low, 1);
+    for (int64_t i = 0; i < n; i++) {
+        low[i] = lw_bf16_of_f32(p->x[i]);
+        p->x[i] = lw_bf16_to_f32(low[i]);
+    }
+    return low;
+}
+
+/* Results of any type, from x of either, are forward's, rounded as kernels/cast rounds them; by tasks, backwards. */
+static void one_narrow(check *t, problem *p, lw_num num, lw_num x_num)
 {
     static lw_kernels all[LW_ISA_COUNT];
     const lw_norm_shape *s = &p->s;
     const float pair[2] = {3.0f / 255, 40.0f};
-    size_t bytes = (size_t)p->ny * (num == LW_NUM_BF16 ? sizeof(lw_bf16) : 1);
+    const size_t item[LW_NUM_COUNT] = {sizeof(float), sizeof(lw_bf16), 1};
+    size_t bytes = (size_t)p->ny * item[num];
     int64_t words = (int64_t)(bytes + 3) / 4;
     float *y = check_out(t, p->ny, 0), *mean = check_out(t, s->groups, 0),
           *rstd = check_out(t, s->groups, 1), *have = check_out(t, words, 1),
           *want = check_out(t, words, 0);
     lw_kernels_init(&all[t->isa], t->isa);
     const lw_kernels *k = &all[t->isa];
+    lw_norm_shape narrow = *s;
+    const void *x = x_num == LW_NUM_BF16 ? (const void *)round_x(t, p) : p->x;
+    narrow.x_num = x_num;
     k->norm.forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups,
                     p->scratch);
-    if (num == LW_NUM_BF16)
+    if (num == LW_NUM_F32)
+        memcpy(want, y, bytes);
+    else if (num == LW_NUM_BF16)
         k->cast.f32_to_bf16((lw_bf16 *)(void *)want, y, p->ny);
     else
         k->cast.f32_to_u8((uint8_t *)(void *)want, y, p->ny, pair[0], (int32_t)pair[1]);
     for (ptrdiff_t tasks = cut_into(s), task = tasks - 1; task >= 0; task--) {
         ptrdiff_t g0, g1;
         lw_norm_range(s, tasks, task, &g0, &g1);
-        k->norm.forward_narrow(have, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, num,
-                               pair, s, g0, g1, p->scratch);
+        k->norm.forward_narrow(have, mean, rstd, x, p->gamma, p->beta, p->scale, p->shift, num,
+                               pair, &narrow, g0, g1, p->scratch);
     }
-    check_same(t, have, want, bytes, "%s hw=%td c=%td", num == LW_NUM_BF16 ? "bf16" : "u8", s->hw,
-               s->c);
+    if (num == LW_NUM_BF16 && s->act == LW_ACT_SILU)
+        check_rounded(t, (const lw_bf16 *)(const void *)have, y, p->ny, s->act, "norm");
+    else
+        check_same(t, have, want, bytes, "type %d of %d hw=%td c=%td", num, x_num, s->hw, s->c);
 }
 
 static void narrow(check *t)
@@ -186,8 +207,10 @@ static void narrow(check *t)
                                         (int)groups & 3);
                 if (hw * per[i] == 1)
                     p.s.eps = 0.1f;
-                one_narrow(t, &p, LW_NUM_BF16);
-                one_narrow(t, &p, LW_NUM_S8);
+                one_narrow(t, &p, LW_NUM_BF16, LW_NUM_F32);
+                one_narrow(t, &p, LW_NUM_S8, LW_NUM_F32);
+                for (lw_num num = LW_NUM_F32; num <= LW_NUM_S8; num++)
+                    one_narrow(t, &p, num, LW_NUM_BF16);
                 check_next(t);
             }
 }

@@ -306,6 +306,36 @@ static void epilogues(check *t)
     }
 }
 
+/* Tiles that write bf16 write what their floats are rounded to. */
+static void rounded(check *t)
+{
+    for (int i = 0; i < 48; i++) {
+        const lw_conv_pass pass = (lw_conv_pass)(i & 1);
+        const int many = i % 3 ? 0 : 390;
+        problem p = make(t, shape(3, 4 + i % 3, 5, 10 + many, 36), pass, LOW, false);
+        const ptrdiff_t pixels = (ptrdiff_t)p.s.B * p.s.H * p.s.W, ld_res = p.N + 3;
+        float *res, *out = check_out(t, p.n_out, 0);
+        lw_bf16 *res_low = operands_added(t, pixels * ld_res, &res),
+                *low = check_bytes(t, (size_t)p.n_out * sizeof *low, 1);
+        lw_epilogue e = {.bias = i & 2 ? check_in(t, p.N, 1, -1, 1) : NULL,
+                         .image_bias = i & 4 ? check_in(t, p.s.B * p.N, 1, -1, 1) : NULL,
+                         .ld_image_bias = p.N,
+                         .residual = i & 24 ? res : NULL,
+                         .ld_residual = ld_res,
+                         .act = i < LW_ACT_COUNT ? (lw_act)i : LW_ACT_NONE};
+        const float *packed = pack(t, t->isa, &p);
+        run(t, &p, out, packed, &e);
+        e.store = LW_NUM_BF16;
+        if (i & 16) {
+            e.residual = NULL;
+            e.residual_low = res_low;
+        }
+        run(t, &p, (float *)(void *)low, packed, &e);
+        check_rounded(t, low, out, p.n_out, e.act, p.name);
+        check_next(t);
+    }
+}
+
 /* An image's bits are the same alone, in any batch, and at any pitch. */
 static void batch_invariance(check *t)
 {
@@ -458,6 +488,7 @@ int main(int argc, char **argv)
         {"sizes_bf16", sizes_bf16},
         {"large", large},
         {"random_shapes", random_shapes},
+        {"rounded", rounded},
         {"epilogues", epilogues},
         {"batch_invariance", batch_invariance},
         {"pitch_invariance", pitch_invariance},

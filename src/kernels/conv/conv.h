@@ -88,9 +88,9 @@ typedef void lw_conv_weight_grad_combine_fn(float *dw, float *db, const lw_conv_
  * share tasks, partials and weight_grad_combine with f32; db is the sum of the rounded dy. */
 typedef void lw_conv_pack_bf16_fn(void *packed, const float *w, const lw_conv_shape *s,
                                   lw_conv_pass pass, int64_t task);
-typedef void lw_conv_forward_bf16_fn(float *y, const lw_bf16 *x, const void *packed,
+typedef void lw_conv_forward_bf16_fn(void *y, const lw_bf16 *x, const void *packed,
                                      const lw_conv_shape *s, const lw_epilogue *e, int64_t task);
-typedef void lw_conv_data_grad_bf16_fn(float *dx, const lw_bf16 *dy, const void *packed,
+typedef void lw_conv_data_grad_bf16_fn(void *dx, const lw_bf16 *dy, const void *packed,
                                        const lw_conv_shape *s, const lw_epilogue *e, int64_t task);
 typedef void lw_conv_weight_grad_bf16_fn(float *dw, float *db, const lw_bf16 *dy, const lw_bf16 *x,
                                          const lw_conv_shape *s, int accumulate, float *partials,
@@ -101,11 +101,10 @@ typedef void lw_conv_weight_grad_bf16_fn(float *dw, float *db, const lw_bf16 *dy
 typedef void lw_conv_pack_s8_fn(void *packed, const float *w, const lw_conv_shape *s,
                                 lw_conv_pass pass, const float *scale, int64_t task);
 /* y = epilogue(x * w), u8 images; taps outside an image count as the real number 0. */
-typedef void lw_conv_forward_u8_fn(float *y, const uint8_t *x, const void *packed,
-                                   const lw_quant *q, const lw_conv_shape *s, const lw_epilogue *e,
-                                   int64_t task);
+typedef void lw_conv_forward_u8_fn(void *y, const uint8_t *x, const void *packed, const lw_quant *q,
+                                   const lw_conv_shape *s, const lw_epilogue *e, int64_t task);
 /* As data_grad, for u8: a transposed convolution in inference. */
-typedef void lw_conv_data_grad_u8_fn(float *dx, const uint8_t *dy, const void *packed,
+typedef void lw_conv_data_grad_u8_fn(void *dx, const uint8_t *dy, const void *packed,
                                      const lw_quant *q, const lw_conv_shape *s,
                                      const lw_epilogue *e, int64_t task);
 

@@ -15,13 +15,13 @@ void lw_conv_pack_bf16_ref(void *packed, const float *w, const lw_conv_shape *s,
         out[i] = lw_bf16_of_f32(w[i]);
 }
 
-void lw_conv_forward_bf16_ref(float *y, const lw_bf16 *x, const void *packed,
-                              const lw_conv_shape *s, const lw_epilogue *e, int64_t task)
+void lw_conv_forward_bf16_ref(void *y, const lw_bf16 *x, const void *packed, const lw_conv_shape *s,
+                              const lw_epilogue *e, int64_t task)
 {
     forward_pass(y, x, packed, NULL, s, e, task);
 }
 
-void lw_conv_data_grad_bf16_ref(float *dx, const lw_bf16 *dy, const void *packed,
+void lw_conv_data_grad_bf16_ref(void *dx, const lw_bf16 *dy, const void *packed,
                                 const lw_conv_shape *s, const lw_epilogue *e, int64_t task)
 {
     data_pass(dx, dy, packed, NULL, s, e, task);

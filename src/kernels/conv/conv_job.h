@@ -4,9 +4,13 @@
 #define LW_KERNELS_CONV_JOB_H
 
 #include "kernels/conv/conv_shape.h"
-#include "kernels/gemm/gemm_tile.h"
+#include "kernels/gemm/gemm_job.h"
 
-enum { LW_CONV_ZEROS = 4096 }; /* words */
+enum {
+    LW_CONV_ZEROS = 4096, /* words */
+    /* Floats of sums that are rounded afterwards: 512 columns of the tallest tile. */
+    LW_CONV_APART = 512 * LW_TILE_MOST_ROWS
+};
 
 /* Words between what is read: from tap (0, 0) of the first pixel of a phase, which may lie outside the
  * image, to those of the next image, output line and output pixel, and from tap to tap. */
@@ -17,7 +21,10 @@ typedef struct lw_conv_steps {
 /* What is read, what is written; lw_conv_run fills the rest: which part. */
 typedef struct lw_conv_job {
     const float *in, *packed; /* 32-bit words, see gemm_tile.h */
-    float *out;
+    float *out;               /* pixels of floats, or */
+    lw_bf16 *low;             /* NULL, or pixels of bf16, of pitch out_pitch too, and */
+    float *apart; /* LW_CONV_APART floats, where sums wait between blocks of taps, and */
+    lw_tile_round_fn *round;
     const lw_epilogue *e;
     lw_num num;
     const lw_tiles *tiles; /* of that type */
@@ -26,7 +33,7 @@ typedef struct lw_conv_job {
     ptrdiff_t copy_words;
     const lw_quant *q;  /* LW_NUM_S8 */
     const float *zeros; /* words that stand for 0: a run's worth, at most LW_CONV_ZEROS */
-    ptrdiff_t in_pitch, out_pitch; /* words and floats between pixels */
+    ptrdiff_t in_pitch, out_pitch; /* words, and elements of out or low, between pixels */
     ptrdiff_t out_h, out_w;        /* whole output image */
 
     lw_conv_phase p; /* depth in words */

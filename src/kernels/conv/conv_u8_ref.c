@@ -16,13 +16,13 @@ void lw_conv_pack_s8_ref(void *packed, const float *w, const lw_conv_shape *s, l
         out[i] = lw_s8_of_f32(w[i], scale[pass == LW_CONV_FORWARD ? i / filter : i % s->C]);
 }
 
-void lw_conv_forward_u8_ref(float *y, const uint8_t *x, const void *packed, const lw_quant *q,
+void lw_conv_forward_u8_ref(void *y, const uint8_t *x, const void *packed, const lw_quant *q,
                             const lw_conv_shape *s, const lw_epilogue *e, int64_t task)
 {
     forward_pass(y, x, packed, q, s, e, task);
 }
 
-void lw_conv_data_grad_u8_ref(float *dx, const uint8_t *dy, const void *packed, const lw_quant *q,
+void lw_conv_data_grad_u8_ref(void *dx, const uint8_t *dy, const void *packed, const lw_quant *q,
                               const lw_conv_shape *s, const lw_epilogue *e, int64_t task)
 {
     data_pass(dx, dy, packed, q, s, e, task);

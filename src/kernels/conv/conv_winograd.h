@@ -84,9 +84,9 @@ typedef void lw_winograd_products_fn(float *shared, const float *packed, const l
 /* out = epilogue(the pass of in). Forward: in is x, out y. Data gradient: in is dy, out dx.
  * shared: what `inputs` and `products` made, where they make anything. scratch: 64-byte aligned, of this worker alone.
  * `e` may be NULL. */
-typedef void lw_winograd_run_fn(float *out, const void *in, const float *packed,
-                                const float *shared, const lw_conv_shape *s, lw_conv_pass pass,
-                                int tile, const lw_epilogue *e, float *scratch, int64_t task);
+typedef void lw_winograd_run_fn(void *out, const void *in, const float *packed, const float *shared,
+                                const lw_conv_shape *s, lw_conv_pass pass, int tile,
+                                const lw_epilogue *e, float *scratch, int64_t task);
 
 /*
  * Weight gradients, 3x3, stride 1 and pads 1: as those of conv.h (all tasks, barrier, all combine tasks, which may be 0), in tiles

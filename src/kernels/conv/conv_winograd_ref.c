@@ -163,7 +163,7 @@ static void input_tile(double *v, const void *in, ptrdiff_t image, const lw_wino
     }
 }
 
-static void output_tile(float *out, const double *m, const lw_wino *z, const lw_epilogue *e,
+static void output_tile(void *out, const double *m, const lw_wino *z, const lw_epilogue *e,
                         ptrdiff_t image, ptrdiff_t y0, ptrdiff_t x0, ptrdiff_t n)
 {
     double half[LW_WINO_MAX_POINTS], y[LW_WINO_MAX_POINTS];
@@ -176,8 +176,7 @@ static void output_tile(float *out, const double *m, const lw_wino *z, const lw_
         if (oy >= z->H || ox >= z->W)
             continue;
         ptrdiff_t row = (image * z->H + oy) * z->W + ox;
-        float *p = out + row * z->ld_out + n;
-        *p = lw_epilogue_ref(y[i], e && e->accumulate ? *p : 0.0f, e, image, row, n);
+        lw_store_ref(out, row * z->ld_out + n, y[i], e, image, row, n);
     }
 }
 
@@ -204,7 +203,7 @@ void lw_winograd_products_bf16_ref(float *shared, const float *packed, const lw_
     (void)shared, (void)packed, (void)s, (void)pass, (void)tile, (void)task;
 }
 
-static void run(float *out, const void *in, const float *packed, const lw_conv_shape *s,
+static void run(void *out, const void *in, const float *packed, const lw_conv_shape *s,
                 lw_conv_pass pass, int tile, const lw_epilogue *e, float *scratch, int64_t task,
                 bool low)
 {
@@ -226,14 +225,14 @@ static void run(float *out, const void *in, const float *packed, const lw_conv_s
     }
 }
 
-void lw_winograd_run_ref(float *out, const void *in, const float *packed, const float *shared,
+void lw_winograd_run_ref(void *out, const void *in, const float *packed, const float *shared,
                          const lw_conv_shape *s, lw_conv_pass pass, int tile, const lw_epilogue *e,
                          float *scratch, int64_t task)
 {
     (void)shared;
     run(out, in, packed, s, pass, tile, e, scratch, task, false);
 }
-void lw_winograd_run_bf16_ref(float *out, const void *in, const float *packed, const float *shared,
+void lw_winograd_run_bf16_ref(void *out, const void *in, const float *packed, const float *shared,
                               const lw_conv_shape *s, lw_conv_pass pass, int tile,
                               const lw_epilogue *e, float *scratch, int64_t task)
 {

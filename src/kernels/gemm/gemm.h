@@ -28,7 +28,7 @@
  * of a weight gradient need none of that, but must be finite. At the level ref, packed weights are
  * plain copies. At avx512bf16 and amx the hardware takes denormal bf16 and sums as 0, and amx sums 16
  * words apart before it adds them to an element's chain (of a tap, of a matrix row: the last are
- * fewer). Products of at most 4 columns have no narrow form here: f32 is as fast. A bf16 product may
+ * fewer). Products of at most 4 columns have no narrow form here: f32 is as fast. A product of bf16 or u8 may
  * write bf16 (epilogue's store): what a cast would make of its f32, but for denormals (0 at those
  * levels) and curves, which are approximated to 5e-5 (simd_act.h). Sums of bytes are exact, and their
  * results have the same bits at every level but ref.
@@ -81,12 +81,13 @@ typedef struct lw_epilogue {
     const float *image_bias; /* [B][N] or NULL: a row per image (convolution only), e.g. of time */
     ptrdiff_t ld_image_bias; /* floats between its rows */
     const float *residual;   /* [M][N] or NULL (M = output pixels for a convolution) */
-    ptrdiff_t ld_residual;   /* floats between its rows */
-    int accumulate;          /* 1: the old output is added (beta 1); 0: it is not read */
+    const lw_bf16 *residual_low; /* the same in bf16, of operands of bf16 or u8; one of the two */
+    ptrdiff_t ld_residual;       /* elements between rows of either */
+    int accumulate;              /* 1: the old output is added (beta 1); 0: it is not read */
     lw_act act;
     const lw_drop *drop; /* or NULL; matrix products of N % 4 == 0, N > 4 only */
     lw_num
-        store; /* LW_NUM_BF16, forward_bf16 only, not with accumulate: the output is rows of bf16 */
+        store; /* LW_NUM_BF16, of operands of bf16 or u8 and not with accumulate: the output is rows of bf16 */
 } lw_epilogue;
 
 /* Elements in a 32-bit word: 1, 2 or 4. */
@@ -148,7 +149,7 @@ typedef void lw_gemm_weight_grad_combine_fn(float *dw, float *db, ptrdiff_t M, p
                                             int64_t task);
 
 /* As pack, forward and weight_grad, for bf16 operands; pack rounds. c is rows of floats, or of bf16
- * where the epilogue says so (ldc in elements of it). Weight gradients share tasks,
+ * where the epilogue says so (ldc in elements of it), here and with u8. Weight gradients share tasks,
  * partials and weight_grad_combine with f32; db is the sum of the rounded dy. */
 typedef void lw_gemm_pack_bf16_fn(void *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
                                   ptrdiff_t stride_n, ptrdiff_t stride_k, int64_t task);
@@ -167,7 +168,7 @@ typedef void lw_gemm_pack_s8_fn(void *packed, const float *b, ptrdiff_t N, ptrdi
                                 int64_t task);
 /* c = epilogue(a_scale * b_scale[n] * sum_k (a[m][k] - a_zero) * B(n, k)); the sum is exact for K <
  * 2^16. */
-typedef void lw_gemm_forward_u8_fn(float *c, ptrdiff_t ldc, const uint8_t *a, ptrdiff_t lda,
+typedef void lw_gemm_forward_u8_fn(void *c, ptrdiff_t ldc, const uint8_t *a, ptrdiff_t lda,
                                    const void *packed, const lw_quant *q, ptrdiff_t M, ptrdiff_t N,
                                    ptrdiff_t K, const lw_epilogue *e, int64_t task);
 

@@ -20,19 +20,7 @@ void lw_gemm_forward_bf16_ref(void *c, ptrdiff_t ldc, const lw_bf16 *a, ptrdiff_
                               const void *packed, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
                               const lw_epilogue *e, int64_t task)
 {
-    if (!e || e->store != LW_NUM_BF16) {
-        product_pass(c, ldc, a, lda, packed, NULL, M, N, K, e, task);
-        return;
-    }
-    int64_t tasks = lw_gemm_tasks(M, N, K);
-    for (ptrdiff_t m = M * task / tasks; m < M * (task + 1) / tasks; m++)
-        for (ptrdiff_t n = 0; n < N; n++) {
-            double sum = 0.0;
-            for (ptrdiff_t k = 0; k < K; k++)
-                sum += REF_VALUE(a[m * lda + k]) * REF_WEIGHT(((const lw_bf16 *)packed)[n * K + k]);
-            float value = lw_epilogue_ref(sum, 0.0f, e, 0, m, n);
-            ((lw_bf16 *)c)[m * ldc + n] = lw_bf16_of_f32(value);
-        }
+    product_pass(c, ldc, a, lda, packed, NULL, M, N, K, e, task);
 }
 
 void lw_gemm_weight_grad_bf16_ref(float *dw, float *db, const lw_bf16 *dy, ptrdiff_t lddy,

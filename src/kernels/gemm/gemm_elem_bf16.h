@@ -9,6 +9,7 @@
 #define EL(name) LWV_PASTE(name##_bf16, LW_SIMD_SUFFIX)
 #define EL_IN_PLACE 0
 #define EL_INTEGER 0
+#define EL_LOW 1
 #define EL_OF_FLOAT(v) (v)
 typedef vf el_sum;
 
@@ -74,5 +75,10 @@ LW_WORD vi word_of_halves(vf low, vf high)
 }
 
 #endif
+
+LW_WORD void el_store_low(lw_bf16 *to, vf v)
+{
+    store_halves(to, v);
+}
 
 #endif

@@ -12,6 +12,7 @@
 #define EL(name) LWV_PASTE(name##_u8, LW_SIMD_SUFFIX)
 #define EL_IN_PLACE 0
 #define EL_INTEGER 1
+#define EL_LOW 1
 #define EL_OF_FLOAT(v) v_as_i(v)
 typedef vi el_sum;
 typedef vi el_vec;
@@ -66,5 +67,15 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 }
 
 #endif
+
+/* As products of bf16 do at this level. */
+LW_WORD void el_store_low(lw_bf16 *to, vf v)
+{
+#if defined(__AVX512BF16__)
+    _mm256_storeu_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(v));
+#else
+    vi_store_u16(to, vi_bf16(v));
+#endif
+}
 
 #endif

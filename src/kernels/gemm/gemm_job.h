@@ -5,9 +5,10 @@
 
 #include "kernels/gemm/gemm_tile.h"
 
-/* [rows][ld] of bf16 <- act of a tile's rows, LW_TILE_COLS floats apart. */
-typedef void lw_tile_round_fn(lw_bf16 *to, ptrdiff_t ld, const float *tile, ptrdiff_t rows,
+/* Rows of bf16 <- a curve of finished sums, ld floats apart. */
+typedef void lw_tile_round_fn(lw_bf16 *const *to, const float *sums, ptrdiff_t ld, ptrdiff_t rows,
                               ptrdiff_t cols, lw_act act);
+lw_tile_round_fn LWV(lw_tile_round);
 
 typedef struct lw_gemm_job {
     float *c;                /* rows of floats, or */

@@ -33,7 +33,19 @@ float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t ima
         v *= dropped(e->drop, row, n);
     if (e->residual)
         v += (double)e->residual[row * e->ld_residual + n];
+    if (e->residual_low)
+        v += (double)lw_bf16_to_f32(e->residual_low[row * e->ld_residual + n]);
     return (float)lw_act_ref(v, e->act);
+}
+
+void lw_store_ref(void *y, ptrdiff_t at, double sum, const lw_epilogue *e, ptrdiff_t image,
+                  ptrdiff_t row, ptrdiff_t n)
+{
+    float *out = (float *)y + at;
+    if (e && e->store == LW_NUM_BF16)
+        ((lw_bf16 *)y)[at] = lw_bf16_of_f32(lw_epilogue_ref(sum, 0.0f, e, image, row, n));
+    else
+        *out = lw_epilogue_ref(sum, e && e->accumulate ? *out : 0.0f, e, image, row, n);
 }
 
 double lw_act_ref(double v, lw_act act)

@@ -12,6 +12,10 @@ double lw_act_ref(double v, lw_act act);
 float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t row,
                       ptrdiff_t n);
 
+/* Puts it at element `at` of y, in the type that the epilogue says. */
+void lw_store_ref(void *y, ptrdiff_t at, double sum, const lw_epilogue *e, ptrdiff_t image,
+                  ptrdiff_t row, ptrdiff_t n);
+
 /* round(x / scale) to nearest even, within -127..127; 0 where scale is 0. */
 int8_t lw_s8_of_f32(float x, float scale);
 

@@ -63,8 +63,11 @@ typedef struct lw_tile {
     int finish; /* 1: the epilogue below is applied, 0: plain sums are stored */
     int whole;  /* u8 only, 1: sums go from block to block as integers, in the bits of c, so
                           that no cut into blocks rounds; 0: as floats that c accumulates */
-    const float *bias;          /* [cols] or NULL */
-    const float *const *add[2]; /* [rows] each, or NULL: image bias rows and residual rows */
+    const float *bias;             /* [cols] or NULL */
+    const float *const *add[2];    /* [rows] each, or NULL: image bias rows and residual rows */
+    const lw_bf16 *const *add_low; /* [rows] or NULL: residual rows of bf16, not of f32 tiles */
+    lw_bf16 *const *
+        low; /* [rows] or NULL: finished sums without a curve are rounded to here, not stored in c */
     const uint32_t *keep; /* [rows][LW_TILE_COLS] or NULL: ones, or 0 where a sum becomes 0, behind
                              the bias; the others are multiplied by keep_scale */
     float keep_scale;

@@ -6,7 +6,7 @@
 #include "kernels/simd/simd_amx.h"
 
 extern const lw_tiles lw_tiles_bf16_avx512bf16, lw_tiles_u8_avx512bf16;
-lw_tile_fn LWV_BASE(lw_tile_run_u8); /* finishes sums of any level */
+lw_tile_fn lw_tile_run_bf16_avx512bf16, lw_tile_run_u8_avx512bf16; /* finish sums of any level */
 
 enum {
     LW_AMX_LEAST = 8, /* words: of less, most of a tile register would be zeros */

@@ -5,5 +5,5 @@
 #define TILE_INTEGER 0
 #define TILE_RUN LWV(lw_tile_run_bf16)
 #define TILE_KIND LWV(lw_tiles_bf16)
-#define TILE_FINISH LWV_BASE(lw_tile_run)
+#define TILE_FINISH lw_tile_run_bf16_avx512bf16
 #include "kernels/gemm/gemm_tile_amx_body.inc"

@@ -31,7 +31,7 @@ void lw_gemm_pack_s8_ref(void *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
     }
 }
 
-void lw_gemm_forward_u8_ref(float *c, ptrdiff_t ldc, const uint8_t *a, ptrdiff_t lda,
+void lw_gemm_forward_u8_ref(void *c, ptrdiff_t ldc, const uint8_t *a, ptrdiff_t lda,
                             const void *packed, const lw_quant *q, ptrdiff_t M, ptrdiff_t N,
                             ptrdiff_t K, const lw_epilogue *e, int64_t task)
 {

@@ -27,7 +27,8 @@ typedef struct lw_norm_shape {
     ptrdiff_t x_pitch, y_pitch; /* elements between pixels of x (and dx), of y (and dy); >= c */
     float eps;                  /* rstd = 1 / sqrt(var + eps) */
     lw_act act;
-    bool rms; /* RMSNorm: no mean is taken off, mean is 0 */
+    bool rms;     /* RMSNorm: no mean is taken off, mean is 0 */
+    lw_num x_num; /* of x: LW_NUM_F32, or of forward_narrow LW_NUM_BF16 */
 } lw_norm_shape;
 
 /*
@@ -53,10 +54,10 @@ typedef struct lw_norm_shape {
               ptrdiff_t g0, ptrdiff_t g1, int add_dx, float *scratch)
 
 /*
- * As forward, y of bf16 (num LW_NUM_BF16) or u8 (LW_NUM_S8; pair = {scale, zero}, u8 = y / scale +
- * zero as kernels/cast rounds it; NULL otherwise). y may not be x.
+ * As forward, y of f32, bf16 (num LW_NUM_BF16) or u8 (LW_NUM_S8; pair = {scale, zero}, u8 = y / scale +
+ * zero as kernels/cast rounds it; NULL otherwise), x of x_num. y may not be x.
  */
-typedef void lw_norm_forward_narrow_fn(void *y, float *mean, float *rstd, const float *x,
+typedef void lw_norm_forward_narrow_fn(void *y, float *mean, float *rstd, const void *x,
                                        const float *gamma, const float *beta, const float *scale,
                                        const float *shift, lw_num num, const float *pair,
                                        const lw_norm_shape *s, ptrdiff_t g0, ptrdiff_t g1,

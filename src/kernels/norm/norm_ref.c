@@ -30,19 +30,25 @@ static double norm_slope(double u, lw_act act)
 #define LW_REF(name) name##_f64
 #include "kernels/norm/norm_ref.inc"
 
+static double x_at(const void *x, ptrdiff_t at, const lw_norm_shape *s)
+{
+    return s->x_num == LW_NUM_BF16 ? (double)lw_bf16_to_f32(((const lw_bf16 *)x)[at])
+                                   : (double)((const float *)x)[at];
+}
+
 /* Mean and rstd of group g, in double as forward has them. */
-static void group_stats(double *mean, double *rstd, const float *x, const lw_norm_shape *s,
+static void group_stats(double *mean, double *rstd, const void *x, const lw_norm_shape *s,
                         ptrdiff_t g)
 {
     ptrdiff_t per = s->c / s->groups;
     double n = (double)(s->hw * per), sum = 0, sq = 0;
     for (ptrdiff_t p = 0; p < s->hw; p++)
         for (ptrdiff_t c = g * per; c < (g + 1) * per; c++)
-            sum += (double)x[p * s->x_pitch + c];
+            sum += x_at(x, p * s->x_pitch + c, s);
     *mean = s->rms ? 0 : sum / n;
     for (ptrdiff_t p = 0; p < s->hw; p++)
         for (ptrdiff_t c = g * per; c < (g + 1) * per; c++) {
-            double d = (double)x[p * s->x_pitch + c] - *mean;
+            double d = x_at(x, p * s->x_pitch + c, s) - *mean;
             sq += d * d;
         }
     *rstd = 1.0 / sqrt(sq / n + (double)s->eps);
@@ -50,8 +56,11 @@ static void group_stats(double *mean, double *rstd, const float *x, const lw_nor
 
 static void store_narrow(void *y, ptrdiff_t at, float v, lw_num num, const float *pair)
 {
-    if (num == LW_NUM_BF16) {
-        ((lw_bf16 *)y)[at] = lw_bf16_of_f32(v);
+    if (num != LW_NUM_S8) {
+        if (num == LW_NUM_F32)
+            ((float *)y)[at] = v;
+        else
+            ((lw_bf16 *)y)[at] = lw_bf16_of_f32(v);
         return;
     }
     v *= 1.0f / pair[0];
@@ -60,7 +69,7 @@ static void store_narrow(void *y, ptrdiff_t at, float v, lw_num num, const float
     ((uint8_t *)y)[at] = (uint8_t)((int32_t)lrintf(v) + (int32_t)pair[1]);
 }
 
-void lw_norm_forward_narrow_ref(void *y, float *mean, float *rstd, const float *x,
+void lw_norm_forward_narrow_ref(void *y, float *mean, float *rstd, const void *x,
                                 const float *gamma, const float *beta, const float *scale,
                                 const float *shift, lw_num num, const float *pair,
                                 const lw_norm_shape *s, ptrdiff_t g0, ptrdiff_t g1, float *scratch)
@@ -74,7 +83,7 @@ void lw_norm_forward_narrow_ref(void *y, float *mean, float *rstd, const float *
         rstd[g] = (float)r;
         for (ptrdiff_t p = 0; p < s->hw; p++)
             for (ptrdiff_t c = g * per; c < (g + 1) * per; c++) {
-                double u = ((double)x[p * s->x_pitch + c] - m) * r * norm_at_ref(gamma, c, 1.0);
+                double u = (x_at(x, p * s->x_pitch + c, s) - m) * r * norm_at_ref(gamma, c, 1.0);
                 u = (u + norm_at_ref(beta, c, 0.0)) * (1.0 + norm_at_ref(scale, c, 0.0));
                 u += norm_at_ref(shift, c, 0.0);
                 store_narrow(y, p * s->y_pitch + c, (float)norm_act(u, s->act), num, pair);

@@ -66,8 +66,8 @@ LW_WORD vf v_gelu_low(vf x, const int tanh_kind)
 /* x / (1 + e^-kx), by = k / ln 2. */
 LW_WORD vf v_swish_low(vf x, float by)
 {
-    vf z = v_min(v_set1(126.0f), v_max(v_set1(-126.0f), v_mul(x, v_set1(-by))));
-    return v_div(x, v_add(v_set1(1.0f), v_exp2_low(z)));
+    vf z = v_min(v_set1(124.0f), v_max(v_set1(-126.0f), v_mul(x, v_set1(-by))));
+    return v_mul(x, v_recip_low(v_add(v_set1(1.0f), v_exp2_low(z))));
 }
 
 LW_WORD vf v_curve_low(vf x, const lw_act act)
