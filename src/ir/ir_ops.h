@@ -126,6 +126,7 @@ lw_val lw_cast(lw_graph *g, lw_val x, lw_dtype to, lw_val quant);
  * Activations of a product (input a or x; dy and x of a weight gradient) are f32, bf16, or u8 with
  * an input quant f32[2] = {scale, zero point} behind the residual (forward products only). Weights,
  * bias, residual and results are f32 whatever they are; packing rounds the weight to the same type.
+ * Where `store` says so, products of bf16 and u8 have results of bf16; their residual may be bf16 anyway.
  */
 
 /* inputs: a, b, bias[N]?, residual[M,N]?, quant[2]?. a is [.., K] ([.., M] rows when trans_a), b is
@@ -135,7 +136,7 @@ typedef struct lw_attr_matmul {
     int32_t trans_a, trans_b;
     int32_t act;                /* lw_act */
     int32_t packed_n, packed_k; /* set when b is a packed weight: its N and K */
-    int32_t store;              /* lw_dtype of the result: 0 or f32, bf16 of bf16 operands */
+    int32_t store;              /* lw_dtype of the result: 0 or f32, bf16 */
     uint64_t drop_stream;       /* with input 5, row ids: dropout of the sums, behind the bias */
     float drop;                 /* its probability */
     int32_t hole;
@@ -151,9 +152,10 @@ lw_val lw_linear_op(lw_graph *g, lw_val x, lw_val w, lw_val bias);
 typedef struct lw_attr_conv {
     int32_t kh, kw, stride;
     int32_t pad_t, pad_l, pad_b, pad_r;
-    int32_t act;  /* lw_act */
-    int32_t h, w; /* input space (conv2d_dx makes it, conv2d has it in x) */
-    int32_t c, o; /* input and output channels */
+    int32_t act;   /* lw_act */
+    int32_t h, w;  /* input space (conv2d_dx makes it, conv2d has it in x) */
+    int32_t c, o;  /* input and output channels */
+    int32_t store; /* as of matmul; conv2d and conv2d_dx only */
 } lw_attr_conv;
 lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad);
 /* pad: top, left, bottom, right. */
@@ -187,7 +189,8 @@ typedef struct lw_attr_pack {
 
 /* ---- normalisation, attention, softmax ----------------------------------------------------- */
 
-/* inputs: x, gamma[C]?, beta[C]?, scale[B,C]?, shift[B,C]?, quant[2]? (with store u8, as in cast) */
+/* inputs: x (f32, or bf16 of several pixels), gamma[C]?, beta[C]?, scale[B,C]?, shift[B,C]?, quant[2]? (with store u8, as in
+ * cast) */
 typedef struct lw_attr_norm {
     int32_t groups;
     int32_t act; /* lw_act */

@@ -115,6 +115,9 @@ typedef struct lw_device {
     /* n: a 3x3 convolution behind nearest upsampling by two, or its data gradient, on operands of
      * type `num`: is the transposed convolution on summed weights faster? NULL: yes. */
     bool (*upconv)(void *self, const lw_node *n, lw_num num);
+    /* May products write bf16, whatever they read that is not f32, and add it; norms and concatenations
+     * read it? */
+    bool bf16_values;
     /* Is product n faster in f32 than on operands of type `num`? NULL: no. */
     bool (*wide)(void *self, const lw_node *n, lw_num num);
     /* Is this chain of convolutions on so many pictures faster strip by strip? NULL: no. */

@@ -126,11 +126,14 @@ int lw_pass_place(lw_plan *p)
         if (n->op == LW_OP_SLICE && t.dtype == LW_F32 && t.rank > 1 &&
             ((const lw_attr_axis *)n->attr)->axis == t.rank - 1)
             place_slice(p, k);
-        if (n->op != LW_OP_CONCAT || t.dtype != LW_F32 ||
+        if (n->op != LW_OP_CONCAT || (t.dtype != LW_F32 && t.dtype != LW_BF16) ||
             ((const lw_attr_axis *)n->attr)->axis != t.rank - 1 || t.rank < 2)
             continue;
+        const int32_t second = lw_type_last(lw_val_type(p->graph, n->in[0]));
+        if (t.dtype == LW_BF16 && (second % 2 || lw_type_last(t) % 2))
+            continue; /* products read words of two */
         place_operand(p, k, 0, 0);
-        place_operand(p, k, 1, lw_type_last(lw_val_type(p->graph, n->in[0])));
+        place_operand(p, k, 1, second);
     }
     for (int k = p->n_prepare; k < p->n_steps; k++)
         space_rows(p, p->step[k].node->out[0]);

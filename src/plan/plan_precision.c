@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * precision: which products read bf16 or u8 instead of f32, and the casts that make what they read.
- * Input: a fused f32 graph. Output: the same graph in which products have narrow operands; results
- * of products, weights, and everything else stay f32 (packing rounds weights, see the device).
+ * Input: a fused f32 graph. Output: the same graph in which products have narrow operands; weights and
+ * everything else stay f32 (packing rounds weights, see the device).
  *
  * A product is narrow when its depth fills 32-bit words and it is neither thin (a picture's first
  * and last layer) nor a row per sample (embeddings of time and class, heads). With LW_NUM_S8
@@ -14,9 +14,15 @@
  *
  * One cast per value however many read it, right behind the value, on this side of reshapes:
  * forward and weight gradient share it. Where the f32 value is kept for the backward pass anyway,
- * that pass casts it again instead of keeping both. A group norm, an elementwise program or a matrix
- * product of bf16 read by products only writes the narrow type itself; a LayerNorm read both ways
- * writes both. Attention reads and writes bf16 likewise (under int8 too), and its gradient reads it: scores
+ * that pass casts it again instead of keeping both. A group norm, an elementwise program or a
+ * product that is not of f32, read by such products only, writes the narrow type itself; a LayerNorm read
+ * both ways writes both.
+ *
+ * Where the device has values of bf16, a group norm reads what a product made as it lies there, and so does
+ * a product that adds it: between convolutions of a network of pictures nothing is f32, and skip
+ * concatenations are bf16. Not the stream of a transformer, which its LayerNorms read in f32.
+ *
+ * Attention reads and writes bf16 likewise (under int8 too), and its gradient reads it: scores
  * that are made again there are the same ones. Patches, a convolution
  * whose stride is its kernel, of too few channels for a narrow one are the rows of a matrix product
  * under bf16. Must not change anything else.
@@ -31,6 +37,7 @@ enum { THIN = 8 }; /* channels; below, a product stays f32 */
 /* What reads an old value, and what stands for it in each type in the new graph. */
 typedef struct typed_val {
     bool f32, bf16, u8;
+    bool either;    /* read in f32 or bf16, as it comes */
     bool f32_again; /* the backward pass reads it in f32 */
     int32_t edge;   /* of the calibration, with u8 */
     lw_val as_bf16, as_u8;
@@ -164,12 +171,50 @@ static bool low_attention(const lw_node *n, int i)
     return n->op == LW_OP_ATTENTION || (n->op == LW_OP_ATTENTION_GRAD && i < n->n_in - 1);
 }
 
+/* Does n, whose operands have type `num`, take input i in f32 or bf16, as it comes? A group norm of several pixels,
+ * and a residual. */
+static bool takes_either(const precision *p, const lw_graph *g, const lw_node *n, lw_num num, int i)
+{
+    lw_product f;
+    if (!p->dev->bf16_values || n->backward || lw_val_type(g, n->in[i]).dtype != LW_F32)
+        return false;
+    if (n->op == LW_OP_GROUP_NORM) {
+        lw_type x = lw_val_type(g, n->in[0]);
+        return i == 0 && lw_type_count(x) > (int64_t)x.dim[0] * lw_type_last(x);
+    }
+    return num != LW_NUM_F32 && lw_node_product(g, n, &f) && f.residual == i;
+}
+
+/* Is v made in bf16 alone, if what makes it can? */
+static bool low_alone(const typed_val *v)
+{
+    return !v->f32 && !v->u8 && (v->bf16 || v->either);
+}
+
+/* A concatenation of such a value, of whole words of two. */
+static bool low_concat(const precision *p, const lw_graph *g, const lw_node *n)
+{
+    if (n->op != LW_OP_CONCAT || !p->dev->bf16_values || n->backward ||
+        !low_alone(&p->val[n->out[0].id]))
+        return false;
+    const lw_type a = lw_val_type(g, n->in[0]), b = lw_val_type(g, n->in[1]);
+    return lw_type_last(a) % 2 == 0 && lw_type_last(b) % 2 == 0;
+}
+
 static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
 {
     lw_num num = low_patches(p, g, n) ? LW_NUM_BF16 : operand_num(p, g, n);
     note_gap(p, g, n);
     for (int i = 0; i < n->n_in; i++) {
         typed_val *v = &p->val[n->in[i].id];
+        if (takes_either(p, g, n, num, i)) {
+            v->either = true;
+            continue;
+        }
+        if (low_concat(p, g, n)) {
+            v->bf16 = true;
+            continue;
+        }
         lw_num as = low_attention(n, i) ? LW_NUM_BF16 : is_activation(g, n, i) ? num : LW_NUM_F32;
         v->f32 |= as == LW_NUM_F32;
         v->f32_again |= as == LW_NUM_F32 && n->backward;
@@ -199,6 +244,7 @@ static void mark_values(precision *p, const lw_rewrite *r)
         typed_val *in = &p->val[n->in[0].id];
         in->f32 |= out->f32;
         in->bf16 |= out->bf16;
+        in->either |= out->either;
         in->edge = out->u8 ? out->edge : in->edge;
         in->u8 |= out->u8;
     }
@@ -237,6 +283,13 @@ static int add_casts(lw_rewrite *r, const lw_node *n, precision *p)
     return lw_graph_error(r->to);
 }
 
+/* What stands for an old value where f32 and bf16 are taken alike. */
+static lw_val either_of(lw_rewrite *r, const precision *p, lw_val old)
+{
+    const typed_val *v = &p->val[old.id];
+    return !v->f32 && lw_val_ok(v->as_bf16) ? v->as_bf16 : lw_rewrite_map(r, old);
+}
+
 static lw_val reshape_as(lw_rewrite *r, lw_val v, lw_type type)
 {
     if (!lw_val_ok(v))
@@ -251,9 +304,10 @@ static int emit_reshape(lw_rewrite *r, const lw_node *n, precision *p)
     const typed_val *in = &p->val[n->in[0].id];
     typed_val *out = &p->val[n->out[0].id];
     const char *up = enter_scope(r, n);
-    if (out->f32)
+    const bool low = !in->f32 && lw_val_ok(in->as_bf16), either = out->either && !out->f32;
+    if (out->f32 || (either && !low))
         r->map[n->out[0].id] = reshape_as(r, lw_rewrite_map(r, n->in[0]), t);
-    if (out->bf16)
+    if (out->bf16 || (either && low))
         out->as_bf16 = reshape_as(r, in->as_bf16, t);
     if (out->u8)
         out->as_u8 = reshape_as(r, in->as_u8, t);
@@ -261,29 +315,54 @@ static int emit_reshape(lw_rewrite *r, const lw_node *n, precision *p)
     return lw_graph_error(r->to);
 }
 
-/* A group norm or elementwise program read in one narrow type only writes it. */
-static bool emit_narrow(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+/* An elementwise program read as bf16 only writes it. */
+static bool emit_ew(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
 {
     typed_val *v = &p->val[n->out[0].id];
     lw_val in[LW_MAX_IN] = {{0}};
-    if (v->f32 || v->bf16 == v->u8 || (n->op != LW_OP_GROUP_NORM && n->op != LW_OP_EW))
+    if (n->op != LW_OP_EW || v->f32 || !v->bf16 || v->u8)
         return false;
+    lw_attr_ew a = *(const lw_attr_ew *)n->attr;
     for (int i = 0; i < n->n_in; i++)
         in[i] = lw_rewrite_map(r, n->in[i]);
-    if (n->op == LW_OP_EW) {
-        lw_attr_ew a = *(const lw_attr_ew *)n->attr;
-        if (v->u8)
-            return false;
-        a.type.dtype = LW_BF16;
-        *rc = lw_rewrite_emit(r, n, n->op, in, n->n_in, &a, sizeof a);
-    } else {
-        lw_attr_norm a = *(const lw_attr_norm *)n->attr;
+    a.type.dtype = LW_BF16;
+    *rc = lw_rewrite_emit(r, n, n->op, in, n->n_in, &a, sizeof a);
+    v->as_bf16 = r->map[n->out[0].id];
+    return true;
+}
+
+/* A group norm reads what is there; read in one narrow type only, it writes that. */
+static bool emit_norm(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    enum { QUANT = 5 };
+    typed_val *v = &p->val[n->out[0].id];
+    lw_val in[LW_MAX_IN] = {{0}};
+    if (n->op != LW_OP_GROUP_NORM)
+        return false;
+    lw_attr_norm a = *(const lw_attr_norm *)n->attr;
+    int n_in = n->n_in;
+    for (int i = 0; i < n_in; i++)
+        in[i] = takes_either(p, r->from, n, LW_NUM_F32, i) ? either_of(r, p, n->in[i])
+                                                           : lw_rewrite_map(r, n->in[i]);
+    if (!v->f32 && v->bf16 != v->u8)
         a.store = v->u8 ? LW_U8 : LW_BF16;
-        if (v->u8)
-            in[5] = quant_pair(p, r->to, v->edge);
-        *rc = lw_rewrite_emit(r, n, n->op, in, v->u8 ? 6 : n->n_in, &a, sizeof a);
+    if (a.store == LW_U8) {
+        in[QUANT] = quant_pair(p, r->to, v->edge);
+        n_in = QUANT + 1;
     }
-    *(v->u8 ? &v->as_u8 : &v->as_bf16) = r->map[n->out[0].id];
+    *rc = lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a);
+    if (a.store)
+        *(v->u8 ? &v->as_u8 : &v->as_bf16) = r->map[n->out[0].id];
+    return true;
+}
+
+static bool emit_concat(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    if (!low_concat(p, r->from, n))
+        return false;
+    lw_val in[2] = {p->val[n->in[0].id].as_bf16, p->val[n->in[1].id].as_bf16};
+    *rc = lw_rewrite_emit(r, n, n->op, in, 2, n->attr, n->attr_size);
+    p->val[n->out[0].id].as_bf16 = r->map[n->out[0].id];
     return true;
 }
 
@@ -363,12 +442,14 @@ static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *r
     return true;
 }
 
-/* A matrix product of bf16 whose result is read as bf16 only. */
-static bool writes_bf16(const precision *p, const lw_node *n)
+/* Does a product, whose operands have type `num`, write bf16? Where its result is read as that alone. */
+static bool writes_bf16(const precision *p, const lw_node *n, lw_num num)
 {
-    const typed_val *v = &p->val[n->out[0].id];
-    return n->op == LW_OP_MATMUL && !((const lw_attr_matmul *)n->attr)->trans_a && v->bf16 &&
-           !v->f32 && !v->u8;
+    if (!low_alone(&p->val[n->out[0].id]) || n->op == LW_OP_CONV2D_DW)
+        return false;
+    if (n->op == LW_OP_MATMUL && ((const lw_attr_matmul *)n->attr)->trans_a)
+        return false;
+    return p->dev->bf16_values || (n->op == LW_OP_MATMUL && num == LW_NUM_BF16);
 }
 
 static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *p)
@@ -376,9 +457,12 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
     enum { QUANT = 4 };
     lw_val in[LW_MAX_IN] = {{0}};
     int n_in = n->n_in;
+    const bool low = writes_bf16(p, n, num);
     for (int i = 0; i < n->n_in; i++) {
         const typed_val *v = &p->val[n->in[i].id];
-        if (!is_activation(r->from, n, i))
+        if (takes_either(p, r->from, n, num, i))
+            in[i] = either_of(r, p, n->in[i]);
+        else if (!is_activation(r->from, n, i))
             in[i] = lw_rewrite_map(r, n->in[i]);
         else if (num == LW_NUM_S8)
             in[i] = v->as_u8;
@@ -389,14 +473,19 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
         in[QUANT] = quant_pair(p, r->to, p->val[n->in[0].id].edge);
         n_in = LW_MAX(n_in, QUANT + 1);
     }
-    if (num == LW_NUM_BF16 && writes_bf16(p, n)) {
+    if (!low)
+        return lw_rewrite_emit(r, n, n->op, in, n_in, n->attr, n->attr_size);
+    if (n->op == LW_OP_MATMUL) {
         lw_attr_matmul a = *(const lw_attr_matmul *)n->attr;
         a.store = LW_BF16;
         LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a));
-        p->val[n->out[0].id].as_bf16 = r->map[n->out[0].id];
-        return 0;
+    } else {
+        lw_attr_conv a = *(const lw_attr_conv *)n->attr;
+        a.store = LW_BF16;
+        LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a));
     }
-    return lw_rewrite_emit(r, n, n->op, in, n_in, n->attr, n->attr_size);
+    p->val[n->out[0].id].as_bf16 = r->map[n->out[0].id];
+    return 0;
 }
 
 static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
@@ -410,8 +499,9 @@ static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
     lw_num num = operand_num(p, r->from, n);
     if (num != LW_NUM_F32)
         rc = emit_product(r, n, num, p);
-    else if (!emit_narrow(r, n, p, &rc) && !emit_both(r, n, p, &rc) &&
-             !emit_attention(r, n, p, &rc) && !emit_patches(r, n, p, &rc))
+    else if (!emit_both(r, n, p, &rc) && !emit_norm(r, n, p, &rc) && !emit_ew(r, n, p, &rc) &&
+             !emit_concat(r, n, p, &rc) && !emit_attention(r, n, p, &rc) &&
+             !emit_patches(r, n, p, &rc))
         rc = lw_rewrite_copy(r, n, NULL);
     return rc < 0 ? rc : add_casts(r, n, p);
 }

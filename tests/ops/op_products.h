@@ -266,4 +266,119 @@ static lw_val b_norm_conv_u8(op_ctx *c)
                        5, &a, sizeof a);
 }
 
+/* Values of bf16 between products: what one writes and another adds, norms and concatenations of them. */
+static lw_val widen(op_ctx *c, lw_val v)
+{
+    return lw_cast(G, v, LW_F32, LW_NOVAL);
+}
+static lw_val b_conv3_to_bf16(op_ctx *c)
+{
+    const lw_attr_conv a = {AROUND(3, 1),       .h = 7,          .w = 5, .c = 24, .o = 38,
+                            .act = LW_ACT_RELU, .store = LW_BF16};
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 7, 5, 24)));
+    lw_val in[6] = {x,
+                    op_f32(c, false, -.4f, .4f, DIMS(38, 3, 3, 24)),
+                    op_f32(c, false, -1, 1, DIMS(38)),
+                    bf16(c, op_f32(c, false, -1, 1, DIMS(2, 7, 5, 38))),
+                    LW_NOVAL,
+                    op_f32(c, false, -1, 1, DIMS(2, 38))};
+    return widen(c, lw_graph_op(G, LW_OP_CONV2D, in, 6, &a, sizeof a));
+}
+static lw_val b_conv3_dx_to_bf16(op_ctx *c)
+{
+    const lw_attr_conv a = {AROUND(3, 2), .h = 9, .w = 8, .c = 10, .o = 24, .store = LW_BF16};
+    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 5, 4, 24)));
+    lw_val add = bf16(c, op_f32(c, false, -1, 1, DIMS(1, 9, 8, 10)));
+    return widen(c, lw_graph_op(G, LW_OP_CONV2D_DX,
+                                (lw_val[]){dy, op_f32(c, false, -1, 1, DIMS(24, 3, 3, 10)), add}, 3,
+                                &a, sizeof a));
+}
+/* f32 from what is added in bf16, and bf16 from what is added in f32. */
+static lw_val linear_adding(op_ctx *c, bool low, int32_t store)
+{
+    const lw_attr_matmul a = {.trans_b = 1, .act = LW_ACT_RELU, .store = store};
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(3, 7, 18)));
+    lw_val add = op_f32(c, false, -1, 1, DIMS(3, 7, 37));
+    add = low ? bf16(c, add) : add;
+    lw_val in[4] = {x, op_f32(c, false, -1, 1, DIMS(37, 18)), LW_NOVAL, add};
+    lw_val y = lw_graph_op(G, LW_OP_MATMUL, in, 4, &a, sizeof a);
+    return store ? widen(c, y) : y;
+}
+static lw_val b_linear_adding_bf16(op_ctx *c)
+{
+    return linear_adding(c, true, 0);
+}
+static lw_val b_linear_to_bf16(op_ctx *c)
+{
+    return linear_adding(c, false, LW_BF16);
+}
+static lw_val b_conv3_u8_to_bf16(op_ctx *c)
+{
+    const lw_attr_conv a = {AROUND(3, 1), .h = 7, .w = 5, .c = 24, .o = 19, .store = LW_BF16};
+    lw_val q = pair(c, 2.0f / 255, 118);
+    lw_val x = lw_cast(G, op_f32(c, false, -1, 1, DIMS(2, 7, 5, 24)), LW_U8, q);
+    lw_val add = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 7, 5, 19)));
+    lw_val in[5] = {x, op_f32(c, false, -1, 1, DIMS(19, 3, 3, 24)), LW_NOVAL, add, q};
+    return widen(c, lw_graph_op(G, LW_OP_CONV2D, in, 5, &a, sizeof a));
+}
+/* Of both halves of a concatenation, one of which is written in place; groups straddle them. */
+static lw_val joined_norm(op_ctx *c, int32_t groups, int32_t first, int32_t second, int32_t store)
+{
+    const lw_attr_norm n = {.groups = groups, .eps = 1e-5f, .act = LW_ACT_SILU, .store = store};
+    const lw_attr_conv a = {
+        .kh = 1, .kw = 1, .stride = 1, .h = 6, .w = 5, .c = 8, .o = first, .store = LW_BF16};
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 6, 5, 8)));
+    lw_val y = lw_graph_op(G, LW_OP_CONV2D,
+                           (lw_val[]){x, op_f32(c, false, -1, 1, DIMS(first, 1, 1, 8))}, 2, &a,
+                           sizeof a);
+    lw_val z = lw_concat(G, y, bf16(c, op_f32(c, false, -2, 3, DIMS(2, 6, 5, second))), 3);
+    lw_val one = op_f32(c, false, .5f, 1, DIMS(first + second));
+    lw_val out = lw_graph_op(G, LW_OP_GROUP_NORM, (lw_val[]){z, one, one}, 3, &n, sizeof n);
+    return store ? widen(c, out) : out;
+}
+static lw_val b_norm_of_bf16(op_ctx *c)
+{
+    return joined_norm(c, 3, 20, 28, 0);
+}
+static lw_val b_norm_of_bf16_odd(op_ctx *c)
+{
+    return joined_norm(c, 3, 9, 12, LW_BF16);
+}
+static lw_val b_norm_of_bf16_two(op_ctx *c)
+{
+    return joined_norm(c, 3, 10, 8, LW_BF16);
+}
+static lw_val b_norm_of_bf16_one(op_ctx *c)
+{
+    return joined_norm(c, 2, 4, 6, 0);
+}
+/* Tiles of GPUs, with what is added in bf16. */
+static lw_val b_linear_tiles_adding_bf16(op_ctx *c)
+{
+    const lw_attr_matmul a = {.trans_b = true, .act = LW_ACT_SILU, .store = LW_BF16};
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(130, 264)));
+    lw_val in[4] = {x, fixed(c, lw_type_of(LW_F32, 2, 68, 264)), op_f32(c, false, -1, 1, DIMS(68)),
+                    bf16(c, op_f32(c, false, -1, 1, DIMS(130, 68)))};
+    return widen(c, lw_graph_op(G, LW_OP_MATMUL, in, 4, &a, sizeof a));
+}
+static lw_val b_concat_bf16(op_ctx *c)
+{
+    lw_val x = bf16(c, op_f32(c, false, -2, 3, DIMS(2, 3, 5))), y = lw_concat(G, x, x, 0);
+    return widen(c, lw_concat(G, y, bf16(c, op_f32(c, false, -2, 3, DIMS(4, 3, 7))), 2));
+}
+
+/* Rows of the table; tolerances: a bf16 by its last bit, behind a norm by what it reads. */
+#define BF16_VALUE_CASES                                                       \
+    CASE("conv3_to_bf16", b_conv3_to_bf16, 8e-3, 0),                           \
+        CASE("conv3_dx_to_bf16", b_conv3_dx_to_bf16, 8e-3, 0),                 \
+        CASE("linear_adding_bf16", b_linear_adding_bf16, 5e-5, 0),             \
+        CASE("linear_to_bf16", b_linear_to_bf16, 8e-3, 0),                     \
+        CASE("conv3_u8_to_bf16", b_conv3_u8_to_bf16, 8e-3, 0),                 \
+        CASE("norm_of_bf16", b_norm_of_bf16, 3e-2, 0),                         \
+        CASE("norm_of_bf16_odd", b_norm_of_bf16_odd, 3e-2, 0),                 \
+        CASE("norm_of_bf16_two", b_norm_of_bf16_two, 3e-2, 0),                 \
+        CASE("norm_of_bf16_one", b_norm_of_bf16_one, 3e-2, 0),                 \
+        CASE("linear_tiles_adding_bf16", b_linear_tiles_adding_bf16, 8e-3, 0), \
+        CASE("concat_bf16", b_concat_bf16, 0, 0),
+
 #endif

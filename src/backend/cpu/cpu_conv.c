@@ -9,6 +9,8 @@ typedef struct conv_arg {
     bool packed;
     size_t shared_at; /* bytes of work before what tasks of Winograd's tiles share */
     ptrdiff_t ld_residual;
+    lw_num store;
+    bool residual_low; /* it is bf16 */
 } conv_arg;
 
 static const struct lw_conv_kernels *kernels(const lw_task *t)
@@ -23,15 +25,23 @@ static const void *weights(const lw_task *t)
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
+static lw_epilogue epilogue(const conv_arg *a, const float *bias, const void *residual)
+{
+    return (lw_epilogue){.bias = bias,
+                         .residual = a->residual_low ? NULL : residual,
+                         .residual_low = a->residual_low ? residual : NULL,
+                         .ld_residual = a->ld_residual,
+                         .act = a->act,
+                         .store = a->store};
+}
+
 static lw_epilogue forward_epilogue(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    return (lw_epilogue){.bias = t->in[2],
-                         .image_bias = t->in[5],
-                         .ld_image_bias = a->s.O,
-                         .residual = t->in[3],
-                         .ld_residual = a->ld_residual,
-                         .act = a->act};
+    lw_epilogue e = epilogue(a, t->in[2], t->in[3]);
+    e.image_bias = t->in[5];
+    e.ld_image_bias = a->s.O;
+    return e;
 }
 
 static void forward_task(const lw_task *t)
@@ -60,9 +70,7 @@ static void forward_u8_task(const lw_task *t)
 
 static lw_epilogue data_grad_epilogue(const lw_task *t)
 {
-    const conv_arg *a = t->arg;
-    return (lw_epilogue){
-        .bias = t->in[3], .residual = t->in[2], .ld_residual = a->ld_residual, .act = a->act};
+    return epilogue(t->arg, t->in[3], t->in[2]);
 }
 
 static void data_grad_task(const lw_task *t)
@@ -179,15 +187,17 @@ static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
     lw_num num = lw_cpu_num(cpu_in(c, 0).dtype);
     a->pack = lw_cpu_pack_conv(c->k, num, &a->s, pass, lw_cpu_conv_tile(c->dev, num, &a->s, pass));
     a->act = (lw_act)at->act;
+    a->store = at->store == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
     return a;
 }
 
-/* Floats between pixels, and between those of the residual (operand r). */
+/* Elements between pixels, and between those of the residual (operand r). */
 static void set_pitches(cpu_lower *c, conv_arg *a, ptrdiff_t x, ptrdiff_t y, int r)
 {
     a->s.ldx = x;
     a->s.ldy = y;
     a->ld_residual = cpu_has(c, r) ? cpu_in_pitch(c, r) : 0;
+    a->residual_low = cpu_has(c, r) && cpu_in(c, r).dtype == LW_BF16;
 }
 
 /* The tasks that multiply: with Winograd's tiles, which need scratch, or directly. */

@@ -70,6 +70,7 @@ int lw_cpu_open(const lw_backend_options *o, lw_device **out)
                          .pitched = lw_cpu_pitched,
                          .pitch = lw_cpu_pitch,
                          .upconv = lw_cpu_upconv_pays,
+                         .bf16_values = true,
                          .wide = lw_cpu_wide,
                          .chain = lw_cpu_chain_pays,
                          .near_one = 1 << 20,

@@ -9,8 +9,8 @@ typedef struct matmul_arg {
     ptrdiff_t lda, ldc, ld_residual;
     lw_act act;
     lw_num store;
-    bool packed;
-    lw_drop drop; /* what does not change from run to run; per 0: none */
+    bool packed, residual_low; /* the residual is bf16 */
+    lw_drop drop;              /* what does not change from run to run; per 0: none */
     uint64_t stream;
 } matmul_arg;
 
@@ -28,8 +28,12 @@ static const void *weights(const lw_task *t)
 static lw_epilogue epilogue(const lw_task *t, lw_drop *room)
 {
     const matmul_arg *a = t->arg;
-    lw_epilogue e = {
-        .bias = t->in[2], .residual = t->in[3], .ld_residual = a->ld_residual, .act = a->act};
+    lw_epilogue e = {.bias = t->in[2],
+                     .residual = a->residual_low ? NULL : t->in[3],
+                     .residual_low = a->residual_low ? t->in[3] : NULL,
+                     .ld_residual = a->ld_residual,
+                     .act = a->act,
+                     .store = a->store};
     if (a->drop.per) {
         *room = a->drop;
         room->key = lw_rng_key_of(t->tick->seed, a->stream);
@@ -54,7 +58,6 @@ static void forward_bf16_task(const lw_task *t)
     const matmul_arg *a = t->arg;
     lw_drop room;
     lw_epilogue e = epilogue(t, &room);
-    e.store = a->store;
     kernels(t)->forward_bf16(t->out[0], a->ldc, t->in[0], a->lda, weights(t), a->M, a->N, a->K, &e,
                              t->index);
 }
@@ -130,6 +133,7 @@ int lw_cpu_lower_matmul(cpu_lower *c)
     /* A residual of another shape with the same elements is dense. */
     a->ld_residual = cpu_has(c, 3) && lw_type_last(cpu_in(c, 3)) == a->N ? cpu_in_pitch(c, 3)
                                                                          : a->N;
+    a->residual_low = cpu_has(c, 3) && cpu_in(c, 3).dtype == LW_BF16;
     if (cpu_has(c, 5)) {
         a->drop =
             (lw_drop){.p = at->drop, .per = a->M / lw_type_count(cpu_in(c, 5)), .width = a->N};

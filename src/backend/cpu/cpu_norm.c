@@ -11,7 +11,7 @@ typedef struct norm_arg {
     const lw_kernels *k;
     lw_norm_shape s;
     int64_t batch, per_sample;
-    int64_t y_bytes; /* of an element of y */
+    int64_t x_bytes, y_bytes; /* of an element of x, of y */
 } norm_arg;
 
 static norm_arg *norm_record(cpu_lower *c, lw_type x)
@@ -30,7 +30,9 @@ static norm_arg *norm_record(cpu_lower *c, lw_type x)
                            .y_pitch = ch,
                            .eps = at->eps,
                            .act = (lw_act)at->act,
-                           .rms = at->rms != 0};
+                           .rms = at->rms != 0,
+                           .x_num = x.dtype == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32};
+    a->x_bytes = (int64_t)lw_dtype_size(x.dtype);
     a->per_sample = lw_norm_tasks(&a->s, a->batch);
     c->out->scratch_bytes = sizeof(float) * lw_norm_scratch(&a->s);
     return a;
@@ -60,7 +62,7 @@ static void forward_task(const lw_task *t)
                        &a->s, g0, g1, t->scratch);
 }
 
-/* y of bf16 or u8. */
+/* x or y of bf16, or y of u8. */
 static void forward_narrow_task(const lw_task *t)
 {
     const norm_arg *a = t->arg;
@@ -70,11 +72,15 @@ static void forward_narrow_task(const lw_task *t)
     float *stat = t->work; /* mean and rstd nobody reads */
     float *mean = t->out[1] ? t->out[1] : stat,
           *rstd = t->out[2] ? t->out[2] : stat + a->batch * a->s.groups;
-    a->k->norm.forward_narrow(
-        (char *)t->out[0] + b * n * a->y_bytes, row_mut(mean, b, a->s.groups),
-        row_mut(rstd, b, a->s.groups), row(t->in[0], b, a->s.hw * a->s.x_pitch), t->in[1], t->in[2],
-        row(t->in[3], b, a->s.c), row(t->in[4], b, a->s.c),
-        a->y_bytes == 1 ? LW_NUM_S8 : LW_NUM_BF16, t->in[5], &a->s, g0, g1, t->scratch);
+    a->k->norm.forward_narrow((char *)t->out[0] + b * n * a->y_bytes, row_mut(mean, b, a->s.groups),
+                              row_mut(rstd, b, a->s.groups),
+                              (const char *)t->in[0] + b * a->s.hw * a->s.x_pitch * a->x_bytes,
+                              t->in[1], t->in[2], row(t->in[3], b, a->s.c),
+                              row(t->in[4], b, a->s.c),
+                              a->y_bytes == 1   ? LW_NUM_S8
+                              : a->y_bytes == 2 ? LW_NUM_BF16
+                                                : LW_NUM_F32,
+                              t->in[5], &a->s, g0, g1, t->scratch);
 }
 
 /* Layer norm of rows. */
@@ -102,8 +108,8 @@ int lw_cpu_lower_group_norm(cpu_lower *c)
         lw_cpu_phase(c, rows_task, LW_CEIL_DIV(a->batch, (int64_t)NORM_ROWS));
         return 0;
     }
-    lw_cpu_phase(c, a->y_bytes == sizeof(float) ? forward_task : forward_narrow_task,
-                 a->batch * a->per_sample);
+    bool wide = a->x_bytes == sizeof(float) && a->y_bytes == sizeof(float);
+    lw_cpu_phase(c, wide ? forward_task : forward_narrow_task, a->batch * a->per_sample);
     return 0;
 }
 

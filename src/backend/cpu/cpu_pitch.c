@@ -36,7 +36,8 @@ int32_t lw_cpu_pitch(void *self, lw_type t)
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i)
 {
     (void)self;
-    if (lw_val_type(g, i < 0 ? n->out[0] : n->in[i]).dtype != LW_F32)
+    const lw_type t = lw_val_type(g, i < 0 ? n->out[0] : n->in[i]);
+    if (t.dtype != LW_F32 && t.dtype != LW_BF16)
         return false;
     if (n->op == LW_OP_GROUP_NORM || n->op == LW_OP_CAST)
         return i == 0;

@@ -9,9 +9,10 @@
 typedef struct rows_arg {
     const lw_kernels *k;
     cpu_range r;
-    ptrdiff_t first, second, skip; /* floats of operand 0, of operand 1; slice: floats skipped */
-    ptrdiff_t pitch[2];            /* concat: floats between rows of the operands */
-    bool there[2];                 /* concat: the operand was written in place */
+    ptrdiff_t first, second,
+        skip;           /* elements of operand 0, of operand 1; slice: elements skipped */
+    ptrdiff_t pitch[2]; /* concat: elements between rows of the operands */
+    bool there[2];      /* concat: the operand was written in place */
 } rows_arg;
 
 static int64_t inner(lw_type t, int axis)
@@ -32,6 +33,18 @@ static void concat_task(const lw_task *t)
     if (!a->there[1])
         a->k->pooling.copy_rows((float *)t->out[0] + a->first, pitch, t->in[1], a->pitch[1],
                                 a->second, b, e);
+}
+
+static void concat_bf16_task(const lw_task *t)
+{
+    const rows_arg *a = t->arg;
+    const ptrdiff_t n[2] = {a->first, a->second};
+    for (int64_t r = cpu_begin(a->r, t->index); r < cpu_end(a->r, t->index); r++) {
+        lw_bf16 *to = (lw_bf16 *)t->out[0] + r * (n[0] + n[1]);
+        for (int i = 0; i < 2; to += n[i++])
+            if (!a->there[i])
+                memcpy(to, (const lw_bf16 *)t->in[i] + r * a->pitch[i], (size_t)n[i] * sizeof *to);
+    }
 }
 
 static void slice_task(const lw_task *t)
@@ -58,7 +71,8 @@ int lw_cpu_lower_concat(cpu_lower *c)
     rows_arg *a = rows_record(c, axis);
     if (!a)
         return LW_ENOMEM;
-    if (cpu_out(c, 0).dtype != LW_F32)
+    const bool low = cpu_out(c, 0).dtype == LW_BF16;
+    if (cpu_out(c, 0).dtype != LW_F32 && !low)
         return lw_fail(LW_EUNSUPPORTED, "concat of %s", lw_dtype_name(cpu_out(c, 0).dtype));
     a->first = inner(cpu_in(c, 0), axis);
     a->second = inner(cpu_in(c, 1), axis);
@@ -66,7 +80,8 @@ int lw_cpu_lower_concat(cpu_lower *c)
         a->there[i] = lw_val_view(c->g, c->n->in[i]).of.id == c->n->out[0].id;
         a->pitch[i] = inner(cpu_in(c, i), axis) / lw_type_last(cpu_in(c, i)) * cpu_in_pitch(c, i);
     }
-    lw_cpu_phase(c, concat_task, a->there[0] && a->there[1] ? 0 : cpu_range_tasks(a->r));
+    lw_cpu_phase(c, low ? concat_bf16_task : concat_task,
+                 a->there[0] && a->there[1] ? 0 : cpu_range_tasks(a->r));
     return 0;
 }
 

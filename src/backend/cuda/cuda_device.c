@@ -464,6 +464,7 @@ int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
                          .lower = lower,
                          .pack = lw_cuda_wants_pack,
                          .pitched = lw_cuda_pitched,
+                         .bf16_values = true,
                          .run = run,
                          .replay = lw_cuda_replay,
                          .forget = lw_cuda_forget,

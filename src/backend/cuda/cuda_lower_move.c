@@ -79,14 +79,18 @@ static void at_step_task(const lw_task *t)
 int lw_cuda_lower_concat(cuda_lower *c)
 {
     int axis = ((const lw_attr_axis *)c->n->attr)->axis;
-    LW_TRY(lw_cuda_f32(c, -1));
+    int64_t width[2] = {inner(cuda_in(c, 0), axis), inner(cuda_in(c, 1), axis)};
+    const int64_t rows = lw_type_count(cuda_out(c, 0)) / (width[0] + width[1]);
+    const bool words = cuda_out(c, 0).dtype == LW_BF16 && width[0] % 2 == 0 && width[1] % 2 == 0;
+    if (!words)
+        LW_TRY(lw_cuda_f32(c, -1));
     copy_step *s = lw_cuda_arg(c, sizeof *s, concat_task);
     if (!s)
         return LW_ENOMEM;
-    s->width[0] = inner(cuda_in(c, 0), axis);
-    s->width[1] = inner(cuda_in(c, 1), axis);
+    for (int i = 0; i < 2; i++)
+        s->width[i] = words ? width[i] / 2 : width[i];
     s->y_pitch = s->width[0] + s->width[1];
-    s->rows = lw_type_count(cuda_out(c, 0)) / s->y_pitch;
+    s->rows = rows;
     return 0;
 }
 

@@ -15,10 +15,10 @@ typedef struct norm_step {
 
 static bool aligned(const lw_cuda_norm *a, int32_t wide)
 {
-    const uintptr_t f32 = (uintptr_t)a->x | (uintptr_t)a->gamma | (uintptr_t)a->beta |
-                          (uintptr_t)a->scale | (uintptr_t)a->shift |
-                          (uintptr_t)(a->store ? NULL : a->y),
-                    bf16 = (uintptr_t)a->also | (uintptr_t)(a->store ? a->y : NULL);
+    const uintptr_t x = (uintptr_t)a->x, y = (uintptr_t)a->y,
+                    f32 = (uintptr_t)a->gamma | (uintptr_t)a->beta | (uintptr_t)a->scale |
+                          (uintptr_t)a->shift | (a->store ? 0 : y) | (a->narrow ? 0 : x),
+                    bf16 = (uintptr_t)a->also | (a->store ? y : 0) | (a->narrow ? x : 0);
     return f32 % ((uintptr_t)wide * sizeof(float)) == 0 &&
            (a->scale_pitch | a->shift_pitch) % wide == 0 &&
            bf16 % ((uintptr_t)wide * sizeof(uint16_t)) == 0;
@@ -47,7 +47,7 @@ static void norm_task(const lw_task *t)
     for (int64_t b = 0; b < s->batch; b += 32768) {
         lw_cuda_norm part = a;
         int64_t rows = LW_MIN(s->batch - b, (int64_t)32768), ch = a.c;
-        part.x += b * a.hw * ch;
+        part.x = (const char *)a.x + b * a.hw * ch * (a.narrow ? 2 : 4);
         part.y = a.y ? (char *)a.y + b * a.hw * ch * (a.store ? 2 : 4) : NULL;
         part.also = a.also ? (uint16_t *)a.also + b * a.hw * ch : NULL;
         part.mean = a.mean ? a.mean + b * a.groups : NULL;
@@ -65,9 +65,12 @@ static void choose(norm_step *s)
     lw_cuda_norm *a = &s->a;
     int32_t width = a->c / a->groups;
     s->wide = width % 4 == 0 ? 4 : width % 2 == 0 ? 2 : 1;
-    s->kernel = s->wide == 4   ? LW_CUDA_group_norm_4
-                : s->wide == 2 ? LW_CUDA_group_norm_2
-                               : LW_CUDA_group_norm_1;
+    if (s->wide == 4)
+        s->kernel = a->narrow ? LW_CUDA_group_norm_4_bf16 : LW_CUDA_group_norm_4;
+    else if (s->wide == 2)
+        s->kernel = a->narrow ? LW_CUDA_group_norm_2_bf16 : LW_CUDA_group_norm_2;
+    else
+        s->kernel = a->narrow ? LW_CUDA_group_norm_1_bf16 : LW_CUDA_group_norm_1;
     a->span = 1;
     a->rows = s->batch * a->groups;
     if (a->hw == 1 && s->wide == 4)
@@ -101,7 +104,8 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
                           .act = at->act,
                           .rms = at->rms,
                           .eps = at->eps,
-                          .store = at->store == LW_BF16};
+                          .store = at->store == LW_BF16,
+                          .narrow = x.dtype == LW_BF16};
     s->a.scale_pitch = cuda_has(c, 3) ? lw_val_pitch(c->g, c->n->in[3]) : 0;
     s->a.shift_pitch = cuda_has(c, 4) ? lw_val_pitch(c->g, c->n->in[4]) : 0;
     choose(s);

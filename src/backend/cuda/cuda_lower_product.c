@@ -55,15 +55,15 @@ static void set_plain(product_step *s, lw_cuda_kernel kernel)
     s->plain.across = LW_CEIL_DIV(s->a.n, LW_CUDA_TILE);
 }
 
-/* f32 throughout, but for input `ids`; or x in bf16, weights of either, and the result of either. Everything else is f32. */
-static int check_types(const cuda_lower *c, int ids, bool *narrow)
+/* f32 throughout, but for input `ids`; or x in bf16, and weights, residual and the result of either. Everything else is f32. */
+static int check_types(const cuda_lower *c, int ids, int residual, bool *narrow)
 {
     *narrow = cuda_in(c, 0).dtype == LW_BF16;
     if (!*narrow)
         return lw_cuda_f32(c, ids);
     for (int i = 1; i < c->n->n_in; i++)
         if (i != ids && cuda_has(c, i) && cuda_in(c, i).dtype != LW_F32 &&
-            (i != 1 || cuda_in(c, i).dtype != LW_BF16))
+            ((i != 1 && i != residual) || cuda_in(c, i).dtype != LW_BF16))
             return lw_cuda_lacks(c, " of bf16 and other numbers than f32");
     for (int i = 0; i < c->n->n_out; i++)
         if (cuda_out(c, i).dtype != LW_F32 && cuda_out(c, i).dtype != LW_BF16)
@@ -240,6 +240,7 @@ static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow,
     a->w_narrow = cuda_in(c, 1).dtype == LW_BF16;
     a->w_pitch = packed ? pitch_of(a->k) : narrow ? 0 : pitch;
     a->store = cuda_out(c, 0).dtype == LW_BF16;
+    a->residual_narrow = cuda_has(c, s->residual) && cuda_in(c, s->residual).dtype == LW_BF16;
     a->chunks = narrow && !a->trans_x && a->c % 8 == 0 && a->ldx % 8 == 0;
     set_tiles(c, s, narrow);
     if (!narrow)
@@ -250,7 +251,7 @@ int lw_cuda_lower_matmul(cuda_lower *c)
 {
     const lw_attr_matmul *at = c->n->attr;
     bool narrow;
-    LW_TRY(check_types(c, 5, &narrow));
+    LW_TRY(check_types(c, 5, 3, &narrow));
     product_step *s = lw_cuda_arg(c, sizeof *s, product_task);
     if (!s)
         return LW_ENOMEM;
@@ -309,7 +310,7 @@ static product_step *conv_step(cuda_lower *c)
 int lw_cuda_lower_conv2d(cuda_lower *c)
 {
     bool narrow;
-    LW_TRY(check_types(c, -1, &narrow));
+    LW_TRY(check_types(c, -1, 3, &narrow));
     product_step *s = conv_step(c);
     if (!s)
         return LW_ENOMEM;
@@ -337,7 +338,7 @@ int lw_cuda_lower_depthwise(cuda_lower *c)
 int lw_cuda_lower_conv2d_dx(cuda_lower *c)
 {
     bool narrow;
-    LW_TRY(check_types(c, -1, &narrow));
+    LW_TRY(check_types(c, -1, 2, &narrow));
     product_step *s = conv_step(c);
     if (!s)
         return LW_ENOMEM;

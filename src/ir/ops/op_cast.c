@@ -27,6 +27,27 @@ int lw_op_check_operand(const lw_graph *g, const lw_node *n, int i, int quant)
     return 0;
 }
 
+int lw_op_check_store(const lw_graph *g, const lw_node *n, int32_t store, lw_dtype *out)
+{
+    const lw_dtype t = in_type(g, n, 0).dtype;
+    *out = store == LW_BF16 ? LW_BF16 : LW_F32;
+    if (*out == LW_BF16 && t != LW_BF16 && t != LW_U8)
+        return lw_op_fail(g, n, "only a product of bf16 or u8 writes bf16");
+    return 0;
+}
+
+int lw_op_check_residual(const lw_graph *g, const lw_node *n, int i, lw_type y)
+{
+    if (!has_in(n, i))
+        return 0;
+    const lw_type r = in_type(g, n, i);
+    if (lw_type_count(r) != lw_type_count(y))
+        return lw_op_fail(g, n, "residual must have the result's shape");
+    if (r.dtype != LW_F32 && (r.dtype != LW_BF16 || in_type(g, n, 0).dtype == LW_F32))
+        return lw_op_fail(g, n, "residual must be f32, or bf16 where operands are not f32");
+    return 0;
+}
+
 bool lw_op_same_shape(lw_type a, lw_type b)
 {
     a.dtype = b.dtype;

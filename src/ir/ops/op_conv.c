@@ -22,9 +22,9 @@ int lw_op_conv_extras(const lw_graph *g, const lw_node *n, int bias, int residua
 {
     if (bias && has_in(n, bias) && lw_type_count(in_type(g, n, bias)) != lw_type_last(y))
         return lw_op_fail(g, n, "bias must have one element per output channel");
-    if (has_in(n, residual) && !lw_type_eq(in_type(g, n, residual), y))
+    if (has_in(n, residual) && !lw_op_same_shape(in_type(g, n, residual), y))
         return lw_op_fail(g, n, "residual must have the result's shape");
-    return 0;
+    return lw_op_check_residual(g, n, residual, y);
 }
 
 int lw_op_conv_check_dy(const lw_graph *g, const lw_node *n)
@@ -69,6 +69,7 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (!lw_op_packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type y = lw_op_conv_out(a, in_type(g, n, 0).dim[0]);
+    LW_TRY(lw_op_check_store(g, n, a->store, &y.dtype));
     LW_TRY(lw_op_conv_extras(g, n, 2, 3, y));
     if (has_in(n, 5) && lw_type_count(in_type(g, n, 5)) != (int64_t)y.dim[0] * a->o)
         return lw_op_fail(g, n, "image bias must be [B,O]");
@@ -83,6 +84,7 @@ static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (!lw_op_packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type dx = lw_op_conv_in(a, in_type(g, n, 0).dim[0]);
+    LW_TRY(lw_op_check_store(g, n, a->store, &dx.dtype));
     LW_TRY(lw_op_conv_extras(g, n, 3, 2, dx));
     return lw_op_one(out, dx);
 }
@@ -188,6 +190,8 @@ void lw_op_conv_print_one(lw_str *s, const lw_attr_conv *a)
     if (a->pad_t | a->pad_l | a->pad_b | a->pad_r)
         lw_str_addf(s, " pad %d,%d,%d,%d", a->pad_t, a->pad_l, a->pad_b, a->pad_r);
     lw_str_add(s, lw_op_act_text(a->act));
+    if (a->store == LW_BF16)
+        lw_str_add(s, " to bf16");
 }
 
 static void product_conv(const lw_graph *g, const lw_node *n, lw_product *out)

@@ -39,16 +39,15 @@ static int infer_matmul(const lw_graph *g, const lw_node *n, lw_infer *out)
         return lw_op_fail(g, n, "the second operand must be f32, or as the first when transposed");
     if (has_in(n, 2) && lw_type_count(in_type(g, n, 2)) != n1)
         return lw_op_fail(g, n, "bias must have one element per column");
-    if (has_in(n, 3) && lw_type_count(in_type(g, n, 3)) != m * n1)
-        return lw_op_fail(g, n, "residual must have the result's shape");
     if (has_in(n, 5) && (in_type(g, n, 5).dtype != LW_I64 || n1 % 4 || n1 <= 4 || a->trans_a ||
                          m % LW_MAX(lw_type_count(in_type(g, n, 5)), 1)))
         return lw_op_fail(g, n, "rows that are dropped need ids, and a multiple of 4 columns");
     lw_type t = a->trans_a ? lw_type_of(LW_F32, 2, (int32_t)m, (int32_t)n1) : ta;
     t.dim[t.rank - 1] = (int32_t)n1;
-    if (a->store == LW_BF16 && (a->trans_a || ta.dtype != LW_BF16))
-        return lw_op_fail(g, n, "only a product of bf16 writes bf16");
-    t.dtype = a->store == LW_BF16 ? LW_BF16 : LW_F32;
+    LW_TRY(lw_op_check_store(g, n, a->store, &t.dtype));
+    if (t.dtype == LW_BF16 && a->trans_a)
+        return lw_op_fail(g, n, "a weight gradient is f32");
+    LW_TRY(lw_op_check_residual(g, n, 3, t));
     return lw_op_one(out, t);
 }
 

@@ -7,8 +7,9 @@ static int check_operands(const lw_graph *g, const lw_node *n, int x_at, int fir
     const lw_attr_norm *a = n->attr;
     lw_type x = in_type(g, n, x_at);
     int32_t c = lw_type_last(x);
-    if (x.rank < 2 || x.dtype != LW_F32)
-        return lw_op_fail(g, n, "input must be f32 [B,..,C]");
+    const bool rows = lw_type_count(x) == (int64_t)x.dim[0] * c;
+    if (x.rank < 2 || (x.dtype != LW_F32 && (x.dtype != LW_BF16 || x_at > 0 || rows)))
+        return lw_op_fail(g, n, "input must be f32 [B,..,C], or bf16 of several pixels");
     if (a->groups < 1 || c % a->groups)
         return lw_op_fail(g, n, "channels must be a multiple of the number of groups");
     for (int i = first; i < first + 2; i++)
@@ -32,8 +33,7 @@ static int infer_norm(const lw_graph *g, const lw_node *n, lw_infer *out)
     LW_TRY(check_operands(g, n, 0, 1));
     LW_TRY(lw_op_check_act(g, n, a->act, LW_ACT_SILU));
     lw_type y = in_type(g, n, 0), stat = lw_type_of(LW_F32, 2, y.dim[0], a->groups);
-    if (a->store)
-        y.dtype = (lw_dtype)a->store;
+    y.dtype = a->store ? (lw_dtype)a->store : LW_F32;
     if ((y.dtype == LW_U8) != lw_op_is_quant(g, n, 5))
         return lw_op_fail(g, n, "u8 and f32[2] of scale and zero point belong together");
     *out = (lw_infer){3, {y, stat, stat}};

@@ -36,14 +36,15 @@ enum {
 typedef struct lw_cuda_product {
     void *y;
     const void *x, *w; /* f32; or bf16 x, and w of either */
-    const float *bias, *image_bias, *residual;
+    const float *bias, *image_bias;
+    const void *residual; /* f32, or bf16 with residual_narrow */
     int64_t m;
     int32_t n, k;
     int32_t ldx, ldy, ld_residual;
     int32_t trans_x, trans_w; /* matmul: x is [k][m]; w is [n][k] */
     int32_t act;
-    int32_t store;    /* y is bf16 */
-    int32_t w_narrow; /* w is */
+    int32_t store; /* y is bf16 */
+    int32_t w_narrow, residual_narrow;
     int32_t w_pitch; /* > 0: w is [n][w_pitch]; packed, it is a multiple of eight, zeros behind k */
     int32_t kind;    /* mma_pack: product_kind of what reads y, f32 or bf16 with store; w is f32 */
     int32_t
@@ -82,14 +83,15 @@ typedef struct lw_cuda_norm {
     void *y;    /* f32, or bf16 with store */
     void *also; /* y in bf16 beside it; may be NULL */
     float *mean, *rstd;
-    const float *x, *gamma, *beta, *scale, *shift;
+    const void *x; /* f32, or bf16 with narrow, of pictures of several pixels */
+    const float *gamma, *beta, *scale, *shift;
     int64_t hw;
     int32_t c, groups, act;
     int32_t rms; /* nothing is taken off x */
     float eps;
-    int32_t store; /* y is bf16 */
-    int32_t span;  /* groups of a block */
-    int64_t rows;  /* layer_norm: of all samples */
+    int32_t store, narrow; /* y is bf16; x is */
+    int32_t span;          /* groups of a block */
+    int64_t rows;          /* layer_norm: of all samples */
     int32_t scale_pitch, shift_pitch;
 } lw_cuda_norm;
 enum { LW_CUDA_SPAN = 32 };      /* most groups of a block */

@@ -194,7 +194,8 @@ LW_KERNEL(short_depth, lw_cuda_product, 256)
                                                 (int64_t)(row / (a.oh * a.ow)) * a.n + column));
         if (a.residual && !a.drop_rows)
             lw_four_add(&sum[i],
-                        lw_four_floats(a.residual + (int64_t)row * a.ld_residual + column));
+                        lw_four_floats((const float *)a.residual +
+                                       ((int64_t)row * a.ld_residual + column)));
         product_write_four(&a, row, column, sum[i]);
     }
 }

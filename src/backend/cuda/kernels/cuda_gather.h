@@ -58,6 +58,24 @@ LW_ON_DEVICE float product_drop(const lw_cuda_product *a, int64_t row, int32_t c
     return word >= a->drop_limit ? sum * a->drop_scale : 0.0f;
 }
 
+LW_ON_DEVICE float product_residual(const lw_cuda_product *a, int64_t row, int32_t column)
+{
+    int64_t at = row * a->ld_residual + column;
+    return a->residual_narrow ? lw_bf16_to_float(((const uint16_t *)a->residual)[at])
+                              : ((const float *)a->residual)[at];
+}
+
+/* Four neighbours of numbers that are added, f32 or bf16. */
+LW_ON_DEVICE lw_four product_four(const void *p, bool narrow, int64_t at)
+{
+    lw_four v;
+    if (narrow)
+        lw_read_bf16(v.v, (const uint16_t *)p + at, 4);
+    else
+        v = lw_four_floats((const float *)p + at);
+    return v;
+}
+
 LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind kind, int64_t row,
                                  int32_t column, float sum)
 {
@@ -68,7 +86,7 @@ LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind ki
     if (kind == PRODUCT_MATMUL && a->drop_rows)
         sum = product_drop(a, row, column, sum);
     if (a->residual)
-        sum += a->residual[row * a->ld_residual + column];
+        sum += product_residual(a, row, column);
     sum = lw_activate(sum, a->act);
     if (a->store)
         ((uint16_t *)a->y)[row * a->ldy + column] = lw_bf16_bits(sum);
@@ -88,7 +106,8 @@ LW_ON_DEVICE void product_write_four(const lw_cuda_product *a, int64_t row, int3
             v = (lw_four){{v.v[1], v.v[2], v.v[3], first}};
         }
         if (a->residual)
-            lw_four_add(&v, lw_four_floats(a->residual + row * a->ld_residual + column));
+            lw_four_add(
+                &v, product_four(a->residual, a->residual_narrow, row * a->ld_residual + column));
     }
     if (a->act) {
         LW_ROLLED

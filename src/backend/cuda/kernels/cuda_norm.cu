@@ -66,6 +66,23 @@ LW_ON_DEVICE void norm_tell(const lw_cuda_norm *a, int64_t group, float mean, fl
         a->rstd[group] = rstd;
 }
 
+/* Numbers of x from `at` on. */
+LW_ON_DEVICE void norm_take(const lw_cuda_norm *a, float *v, int64_t at, const int wide,
+                            const int narrow)
+{
+    if (narrow)
+        lw_read_bf16(v, (const uint16_t *)a->x + at, wide);
+    else
+        lw_read(v, (const float *)a->x + at, wide);
+}
+
+LW_ON_DEVICE float norm_number(const lw_cuda_norm *a, int64_t at)
+{
+    float v;
+    norm_take(a, &v, at, 1, a->narrow);
+    return v;
+}
+
 /* Any width: a block for each group (x) of each sample (y), whose numbers come three times. */
 LW_KERNEL(group_norm, lw_cuda_norm, 256)
 {
@@ -73,15 +90,14 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
     int64_t g = LW_BX, b = LW_BY;
     int32_t width = a.c / a.groups, c0 = (int32_t)g * width;
     int64_t n = a.hw * width, begin = b * a.hw * a.c + c0;
-    const float *x = a.x + begin;
     float sum = 0.0f, square = 0.0f;
     for (int64_t i = LW_TID; i < n; i += 256)
-        sum += x[i / width * a.c + i % width];
+        sum += norm_number(&a, begin + i / width * a.c + i % width);
     float middle = (float)(lw_block_sum(room, (double)sum) / (double)n);
     middle = a.rms ? 0.0f : middle;
     sum = 0.0f;
     for (int64_t i = LW_TID; i < n; i += 256) {
-        float d = x[i / width * a.c + i % width] - middle;
+        float d = norm_number(&a, begin + i / width * a.c + i % width) - middle;
         sum += d;
         square = fmaf(d, d, square);
     }
@@ -92,7 +108,7 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
         int64_t at = i / width * a.c + i % width;
         norm_channel channel;
         norm_channels(&a, b, c0 + (int32_t)(i % width), m.rstd, m.off, &channel, 1);
-        float v = norm_result(&a, x[at] - middle, channel);
+        float v = norm_result(&a, norm_number(&a, begin + at) - middle, channel);
         norm_write(&a, begin + at, &v, 1);
     }
     if (LW_TID == 0)
@@ -137,15 +153,15 @@ LW_ON_DEVICE void norm_sum(const norm_tile *t, float (*room)[256], float (*sums)
         v[k] = sums[k][t->group];
 }
 
-/* A thread's numbers of rows from `first` on, zeros where there is none. */
-LW_ON_DEVICE void norm_read(const lw_cuda_norm *a, const norm_tile *t, const float *x,
-                            int32_t first, float *kept, const int wide)
+/* A thread's numbers of rows from `first` on, zeros where there is none; x: its first. */
+LW_ON_DEVICE void norm_read(const lw_cuda_norm *a, const norm_tile *t, int64_t x, int32_t first,
+                            float *kept, const int wide, const int narrow)
 {
     LW_UNROLL
     for (int i = 0; i < NORM_VECTORS(wide); i++) {
         int32_t row = first + t->row + i * t->rows;
         if (t->row < t->rows && row < a->hw)
-            lw_read(kept + i * wide, x + (int64_t)row * a->c, wide);
+            norm_take(a, kept + i * wide, x + (int64_t)row * a->c, wide, narrow);
         else
             LW_UNROLL
         for (int k = 0; k < wide; k++)
@@ -157,8 +173,8 @@ LW_ON_DEVICE void norm_read(const lw_cuda_norm *a, const norm_tile *t, const flo
  * A block for `span` neighbouring groups (x) of a sample (y), so that whole sectors of memory are read. A thread has the same
  * channels in every row; its numbers stay in registers, or come again where they are too many.
  */
-LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, float (*room)[256],
-                            float (*sums)[LW_CUDA_SPAN])
+LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int narrow,
+                            float (*room)[256], float (*sums)[LW_CUDA_SPAN])
 {
     int32_t width = a->c / a->groups, hw = (int32_t)a->hw;
     norm_tile t = {.of_group = width / wide, .span = a->span};
@@ -170,11 +186,11 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, float (*room)
     t.place = t.group * t.rows * t.of_group + t.row * t.of_group + t.column % t.of_group;
     int32_t c = (int32_t)LW_BX * t.span * width + t.column * wide;
     int64_t b = LW_BY, begin = b * a->hw * a->c + c;
-    const float *x = a->x + begin, n = (float)hw * (float)width;
+    const float n = (float)hw * (float)width;
     const int32_t turn = t.rows * NORM_VECTORS(wide);
     float kept[LW_CUDA_NORM_KEPT], middle = 0.0f, sum[2] = {0.0f, 0.0f};
     for (int32_t first = 0; first < hw && !(a->rms && hw > turn); first += turn) {
-        norm_read(a, &t, x, first, kept, wide);
+        norm_read(a, &t, begin, first, kept, wide, narrow);
         LW_UNROLL
         for (int i = 0; i < NORM_VECTORS(wide) * wide; i++)
             sum[0] += kept[i];
@@ -186,7 +202,7 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, float (*room)
     sum[0] = 0.0f;
     for (int32_t first = 0; first < hw; first += turn) {
         if (hw > turn)
-            norm_read(a, &t, x, first, kept, wide);
+            norm_read(a, &t, begin, first, kept, wide, narrow);
         LW_UNROLL
         for (int i = 0; i < NORM_VECTORS(wide); i++) {
             if (first + i * t.rows >= hw) /* of all threads: short code for what is small */
@@ -206,7 +222,7 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, float (*room)
     norm_channels(a, b, c, m.rstd, m.off, channel, wide);
     for (int32_t first = 0; first < hw; first += turn) {
         if (hw > turn)
-            norm_read(a, &t, x, first, kept, wide);
+            norm_read(a, &t, begin, first, kept, wide, narrow);
         LW_UNROLL
         for (int i = 0; i < NORM_VECTORS(wide); i++) {
             int32_t row = first + t.row + i * t.rows;
@@ -224,16 +240,19 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, float (*room)
         norm_tell(a, b * a->groups + c / width, middle + m.off, m.rstd);
 }
 
-#define GROUP_NORM(wide)                            \
-    LW_KERNEL(group_norm_##wide, lw_cuda_norm, 256) \
+#define GROUP_NORM(name, wide, narrow)              \
+    LW_KERNEL(group_norm_##name, lw_cuda_norm, 256) \
     {                                               \
         LW_SHARED float room[2][256];               \
         LW_SHARED float sums[2][LW_CUDA_SPAN];      \
-        norm_near(&a, wide, room, sums);            \
+        norm_near(&a, wide, narrow, room, sums);    \
     }
-GROUP_NORM(4)
-GROUP_NORM(2)
-GROUP_NORM(1)
+GROUP_NORM(4, 4, 0)
+GROUP_NORM(2, 2, 0)
+GROUP_NORM(1, 1, 0)
+GROUP_NORM(4_bf16, 4, 1)
+GROUP_NORM(2_bf16, 2, 1)
+GROUP_NORM(1_bf16, 1, 1)
 
 enum { LAYER_KEPT = 24 }; /* numbers of a lane: with 32 there would be room for two blocks alone */
 
@@ -260,7 +279,7 @@ LW_KERNEL(layer_norm, lw_cuda_norm, 256)
     int32_t c0 = (int32_t)(group % a.groups) * width;
     if (group >= a.rows)
         return;
-    const float *x = a.x + group * width;
+    const float *x = (const float *)a.x + group * width;
     float kept[LAYER_KEPT], middle = 0.0f, sum = 0.0f, square = 0.0f;
     for (int32_t first = 0; first < width; first += turn) {
         norm_lane(x, width, first, kept);

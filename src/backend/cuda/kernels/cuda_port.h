@@ -405,6 +405,16 @@ LW_ON_DEVICE void lw_read(float *v, const float *from, const int wide)
     }
 }
 
+LW_ON_DEVICE void lw_read_bf16(float *v, const uint16_t *from, const int wide)
+{
+    const lw_words all = wide == 4   ? *(const lw_words *)(const void *)from
+                         : wide == 2 ? (lw_words){{lw_two_halves(from), 0}}
+                                     : (lw_words){{*from, 0}};
+    LW_UNROLL
+    for (int i = 0; i < wide; i++)
+        v[i] = lw_bits_to_float(i % 2 ? all.v[i / 2] & 0xffff0000u : all.v[i / 2] << 16);
+}
+
 LW_ON_DEVICE void lw_write(float *to, const float *v, const int wide)
 {
     if (wide == 4)

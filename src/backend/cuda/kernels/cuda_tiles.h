@@ -262,7 +262,7 @@ LW_ON_DEVICE int32_t tile_row_of(const lw_cuda_product *a, const tile_state *s, 
 /* What is beside the sums, eight rows at once, is added to them in shared memory. beside: a row for each of the result's, or
  * with `images` for each picture. */
 LW_ON_DEVICE void tile_add(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
-                           float *room, const float *beside, int32_t pitch, bool images)
+                           float *room, const void *beside, bool narrow, int32_t pitch, bool images)
 {
     enum { AT_ONCE = 8 };
     const int across = t.columns / 4, apart = t.threads / across;
@@ -275,7 +275,7 @@ LW_ON_DEVICE void tile_add(const lw_cuda_product *a, const tile_shape t, const t
             int32_t r = s->row0 + r0 + i * apart;
             int32_t row = tile_row_of(a, s, r < a->phase_rows ? r : a->phase_rows - 1);
             row = images ? lw_divide(row, &a->pixels) : row;
-            v[i] = lw_four_floats(beside + (int64_t)row * pitch + s->column0 + column);
+            v[i] = product_four(beside, narrow, (int64_t)row * pitch + s->column0 + column);
         }
         LW_UNROLL
         for (int i = 0; i < AT_ONCE; i++) {
@@ -298,9 +298,9 @@ LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, cons
     if (a->bias)
         bias = lw_four_floats(a->bias + column);
     if (a->image_bias)
-        tile_add(a, t, s, room, a->image_bias, a->n, true);
+        tile_add(a, t, s, room, a->image_bias, false, a->n, true);
     if (a->residual && !a->drop_rows)
-        tile_add(a, t, s, room, a->residual, a->ld_residual, false);
+        tile_add(a, t, s, room, a->residual, a->residual_narrow, a->ld_residual, false);
     LW_ROLLED
     for (int r0 = LW_TID / across; r0 < t.rows; r0 += apart) {
         if (s->row0 + r0 >= a->phase_rows)
