@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv: 2-D convolution, channels last: f32, bf16 and int8 operands, f32 results.
+ * conv: 2-D convolution, channels last: f32, bf16 and int8 operands, results of f32, or of bf16 from operands that are
+ * not f32 (the epilogue's store).
  *
  *   x [B][H][W][C]   pixel pitch ldx >= C      w [O][KH][KW][C] dense ("OHWI")
  *   y [B][OH][OW][O] pixel pitch ldy >= O      bias [O]

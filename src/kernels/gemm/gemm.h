@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm: dense products for linear layers, forward and backward: f32, bf16 and int8 operands, f32
- * results.
+ * gemm: dense products for linear layers, forward and backward: f32, bf16 and int8 operands, results of
+ * f32, or of bf16 from operands that are not f32.
  *
  *   forward      C[M][N]  = act( A[M][K] . Bp  (+ C) + bias[N] + residual[M][N] )
  *   data grad    the same kernel: dX[M][K] = dY[M][N] . W packed the other way round
