@@ -29,7 +29,7 @@ make_gpu() {
         printf '#include "%s"\n' "$source" >"$object.c"
         cc -std=gnu17 -O1 -fPIC -ffp-contract=off -I"$dir/src" -I"$root/src" -c "$object.c" -o "$object.o" || broken "$source"
     done
-    cc -std=gnu17 -O1 -fPIC -shared -I"$dir/src" -I"$root/src" "$root/tests/cuda/emulated_driver.c" "$dir"/*.o -lm -lpthread \
+    cc -std=gnu17 -O1 -fPIC -shared -I"$dir/src" -I"$root/src" -I"$root/tests" "$root"/tests/cuda/emulated_*.c "$dir"/*.o -lm -lpthread \
         -o "$dir/gpu/libcuda.so.1" || broken libcuda.so.1
 }
 # remake FILE: what this file is part of
@@ -189,8 +189,8 @@ drift() {
     in_kernel cuda_drift_mma.cu '? stage + STAGE :' '? stage :'
     in_kernel cuda_drift_mma.cu 'room + drift_next(copy.to) - chunk' 'room + copy.to - chunk'
     in_kernel cuda_drift_mma.cu 'j0 + SIDE <= i0' 'j0 <= i0'
-    in_kernel cuda_drift_mma.cu 'all += drift_across' 'drift_across'
-    in_kernel cuda_drift_mma.cu '* (int64_t)a->width;' '* (int64_t)a->depth;'
+    in_kernel cuda_drift_mma.cu 'some + twice' some
+    in_kernel cuda_drift_mma.cu 'place * (int64_t)width' 'place * (int64_t)a->depth'
     # centre, low halves, units; masks, runs, parts
     in_kernel cuda_drift.cu 'from[c] - middle' 'from[c]'
     in_kernel cuda_drift.h 'x - lw_f16_to_float((uint16_t)half[0])' '0.0f'

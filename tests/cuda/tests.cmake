@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The emulating driver, a libcuda.so.1 in a folder of its own, with the GPU's kernels compiled as C.
 set(dir ${CMAKE_BINARY_DIR}/emulated_gpu)
-add_library(emulated_gpu SHARED ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_driver.c)
+add_library(emulated_gpu SHARED ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_driver.c ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_words.c)
 foreach(family product ffma mma wgmma norm attention ew move rows pixels random drift drift_sums drift_mma)
   set(copy ${CMAKE_BINARY_DIR}/generated/emulated_${family}.c)
   file(GENERATE OUTPUT ${copy} CONTENT "#include \"backend/cuda/kernels/cuda_${family}.cu\"\n")
   target_sources(emulated_gpu PRIVATE ${copy})
 endforeach()
-target_include_directories(emulated_gpu PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(emulated_gpu PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests)
 # fibers: no sanitizer follows their stacks
 target_compile_options(emulated_gpu PRIVATE -O2 -fvisibility=default -fno-sanitize=all -Wno-missing-prototypes -Wno-double-promotion)
 target_link_libraries(emulated_gpu PRIVATE m)

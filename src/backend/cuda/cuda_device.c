@@ -144,7 +144,7 @@ void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, c
                       .shared = kernels[k].shared,
                       .stream = d->stream,
                       .attributes = &early,
-                      .n_attributes = d->hopper ? 1 : 0};
+                      .n_attributes = d->hopper && d->recording ? 1 : 0};
     if (d->failed || blocks < 1 || across < 1)
         return;
     lw_cuda_check(d, d->cu.LaunchKernelEx(&l, d->kernel[k], copy, NULL), kernels[k].name);

@@ -7,7 +7,7 @@ enum {
     PARTS = 32,            /* of the samples, most, in sums over them, */
     PART_SAMPLES = 128,    /* of so many at least */
     MOMENTS = 256,         /* blocks of drift_moments for a temperature, most, */
-    MOMENT_NUMBERS = 2048, /* for so many numbers of V each */
+    MOMENT_NUMBERS = 1024, /* for so many numbers of V each */
     OUTPUTS = 528,         /* blocks of drift_output, most: four on a multiprocessor */
     FEW = 512, /* sums of distances that each block of drift_sums adds up itself, most */
     DIRECT = 8 /* up to so many channels nothing is rounded, as on the CPU */

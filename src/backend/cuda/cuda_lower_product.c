@@ -235,7 +235,9 @@ static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow,
                           lw_cuda_kernel wide_one, lw_cuda_kernel narrow_one, int32_t pitch)
 {
     lw_cuda_product *a = &s->a;
-    bool packed = lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK;
+    lw_op weights = lw_val_node(c->g, c->n->in[1])->op;
+    bool packed = weights == LW_OP_PACK;
+    a->still = packed || weights == LW_OP_PARAM;
     set_plain(s, narrow ? narrow_one : wide_one);
     a->w_narrow = cuda_in(c, 1).dtype == LW_BF16;
     a->w_pitch = packed ? pitch_of(a->k) : narrow ? 0 : pitch;

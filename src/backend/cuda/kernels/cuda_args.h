@@ -60,6 +60,7 @@ typedef struct lw_cuda_product {
     lw_cuda_divider wide, high, pixels; /* of a picture, of one kind; all kinds' of a picture */
     int32_t parts;                      /* of the depth, whose sums are added up in their order */
     int32_t apart;                      /* each has a block of its own */
+    int32_t still;                      /* no kernel of a recording writes w */
     float *part;                        /* their sums then */
     uint32_t *arrived; /* blocks of a tile that have theirs; zeros before and after */
     /* dropout of the sums behind the bias: 0 in drop_rows: none */

@@ -37,7 +37,7 @@
  */
 #include "backend/cuda/kernels/cuda_drift.h"
 
-enum { TAUS = LW_CUDA_TAUS, OUTPUT = 128, SHARES = 8 };
+enum { TAUS = LW_CUDA_TAUS, OUTPUT = 128, SHARES = 14 };
 
 /* ---- targets, centred --------------------------------------------------------------------------- */
 

@@ -21,12 +21,13 @@ enum {
     PLANE = SIDE * STEP,
     STAGE = 4 * PLANE, /* left high, left low, right high, right low */
     STAGES = 3,
-    FLOATS = SIDE + 1 /* between channels, where differences are taken */
+    FLOATS = SIDE + 1, /* between channels, where differences are taken */
+    NORMS = 2 * STEP * FLOATS /* behind them: norms, units, weights */
 };
 
 typedef union drift_room {
     uint16_t half[STAGES * STAGE];
-    float f[2 * STEP * FLOATS];
+    float f[NORMS + 5 * SIDE];
     double d[256];
 } drift_room;
 
@@ -178,33 +179,36 @@ LW_ON_DEVICE void drift_multiply(float sum[4][4][4], uint16_t *room, drift_matri
 
 /* ---- distances ------------------------------------------------------------------------------- */
 
-/* Norms and units of 128 places to shared memory: [SIDE] each. */
-LW_ON_DEVICE void drift_norms(const lw_cuda_drift *a, int32_t b, int32_t p0, float *to)
+/* Norms and units of 128 places to shared memory: [SIDE] each. Norms of what is not there, places behind `end` among it, are
+ * infinite: so are its distances, and none is close. */
+LW_ON_DEVICE void drift_norms(const lw_cuda_drift *a, int32_t b, int32_t p0, int32_t end, float *to)
 {
     int64_t at = (int64_t)b * a->width;
     int32_t place = p0 + LW_TID % SIDE;
     at += place < a->width ? place : a->width - 1;
-    to[LW_TID] = LW_TID < SIDE ? a->norm[at] : a->low ? 1.0f : a->unit[at];
+    float v = LW_TID < SIDE ? a->norm[at] : a->low ? 1.0f : a->unit[at];
+    to[LW_TID] = LW_TID < SIDE && !(place < end && drift_there(a, place)) ? INFINITY : v;
 }
 
 /* Products to squared distances. True: one is so small beside the norms that little of it is left: below 1/64, f32's
  * rounding of these is 2^-18 of it. A sample has no distance to itself. */
-LW_ON_DEVICE bool drift_squares(const lw_cuda_drift *a, int32_t i0, int32_t j0, const float *norm,
-                                float sum[4][4][4])
+LW_ON_DEVICE bool drift_squares(int32_t i0, int32_t j0, const float *norm, float sum[4][4][4])
 {
     bool close = false;
+    const float *other = norm + 2 * SIDE + drift_tile_column(0, 0);
+    norm += drift_tile_row(0, 0);
     LW_UNROLL
     for (int m = 0; m < 8; m++) {
-        int row = drift_tile_row(m / 2, m % 2);
-        int32_t i = i0 + row;
+        int row = m / 2 * 16 + m % 2 * 8;
+        int32_t i = i0 + drift_tile_row(0, 0) + row - j0 - drift_tile_column(0, 0);
         float from = norm[row], of = -2.0f * norm[SIDE + row];
         LW_UNROLL
         for (int p = 0; p < 8; p++) {
-            int column = drift_tile_column(p / 2, p % 2);
-            int32_t place = j0 + column;
-            float *d = &sum[m / 2][p / 2][m % 2 * 2 + p % 2], both = from + norm[2 * SIDE + column];
-            *d = i == place ? both - both : both + *d * of * norm[3 * SIDE + column];
-            close |= *d < 0.015625f * both && i < a->n && i != place && drift_there(a, place);
+            int place = p / 2 * 8 + p % 2;
+            float *d = &sum[m / 2][p / 2][m % 2 * 2 + p % 2], both = from + other[place];
+            float apart = both + *d * of * other[SIDE + place];
+            *d = i == place ? both - both : apart;
+            close |= apart < 0.015625f * both && i != place;
         }
     }
     return close;
@@ -250,50 +254,62 @@ LW_ON_DEVICE void drift_differences(const lw_cuda_drift *a, int32_t b, int32_t i
     }
 }
 
-/* Roots to memory, infinite where there is no target; this thread's share of the sum of w d. */
-LW_ON_DEVICE double drift_roots(const lw_cuda_drift *a, int32_t b, int32_t i0, int32_t j0,
-                                float sum[4][4][4])
+/* The root of a number from 1e-8 to 1e34, and of what is none. */
+LW_ON_DEVICE float drift_root(float d)
 {
-    float uncond = a->nu ? a->w_u[b / a->t] : 0.0f;
-    int32_t j = j0 + drift_tile_column(0, 0);
-    double all = 0.0;
-    LW_UNROLL
-    for (int m = 0; m < 8; m++) {
-        int32_t i = i0 + drift_tile_row(m / 2, m % 2);
-        float *row = a->d + ((int64_t)b * a->n + i) * a->width + j;
-        LW_UNROLL
-        for (int p = 0; p < 8; p++) {
-            int32_t place = j + p / 2 * 8 + p % 2;
-            float *at = &sum[m / 2][p / 2][m % 2 * 2 + p % 2], d = *at;
-            d = !(d <= 1e34f) ? NAN : sqrtf(d < 1e-8f ? 1e-8f : d);
-            *at = d;
-            if (i >= a->n || place >= a->width)
-                continue;
-            if (drift_there(a, place))
-                all += (double)(d * drift_weight(a, uncond, place));
-            row[p / 2 * 8 + p % 2] = drift_there(a, place) ? d : INFINITY;
-        }
-    }
-    return all;
+#ifdef __CUDACC__
+    float by;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(by) : "f"(d));
+    float root = d * by;
+    return fmaf(fmaf(-root, root, d), 0.5f * by, root);
+#else
+    return sqrtf(d);
+#endif
 }
 
-/* Distances between samples, from a tile above the diagonal to the one below it, in whose eight rows a warp writes 32 bytes
- * each; their sum. */
-LW_ON_DEVICE double drift_across(const lw_cuda_drift *a, int32_t b, int32_t i0, int32_t j0,
-                                 float sum[4][4][4])
+/* Weights of 128 places to shared memory, -infinity of those that are not there. */
+LW_ON_DEVICE void drift_weights(const lw_cuda_drift *a, int32_t b, int32_t j0, float *to)
+{
+    float uncond = a->nu ? a->w_u[b / a->t] : 0.0f;
+    if (LW_TID < SIDE)
+        to[LW_TID] = drift_there(a, j0 + LW_TID) ? drift_weight(a, uncond, j0 + LW_TID) : -INFINITY;
+}
+
+/* Roots to memory, infinite where there is no target; this thread's share of the sum of w d, in f32 up to eight of a row.
+ * Those between samples, from a tile above the diagonal (twice), come to the one below it, too, in whose eight rows a warp
+ * writes 32 bytes each. */
+LW_ON_DEVICE double drift_roots(const lw_cuda_drift *a, int32_t b, int32_t i0, int32_t j0,
+                                const float *weights, float sum[4][4][4])
 {
     int32_t i = i0 + drift_tile_row(0, 0), j = j0 + drift_tile_column(0, 0);
-    float *to = a->d + ((int64_t)b * a->n + j) * a->width + i;
+    int32_t across = j0 >= i0 + SIDE ? a->n - j : 0, width = a->width;
+    float *row = a->d + ((int64_t)b * a->n + i) * width + j;
+    float *turned = a->d + ((int64_t)b * a->n + j) * width + i;
     double all = 0.0;
+    weights += drift_tile_column(0, 0);
     LW_UNROLL
-    for (int p = 0; p < 8; p++) {
+    for (int m = 0; m < 8; m++) {
+        float some = 0.0f, twice = 0.0f;
+        int down = m / 2 * 16 + m % 2 * 8;
         LW_UNROLL
-        for (int m = 0; m < 8 && j + p / 2 * 8 + p % 2 < a->n; m++) {
-            float d = sum[m / 2][p / 2][m % 2 * 2 + p % 2];
-            to[m / 2 * 16 + m % 2 * 8] = d;
-            all += (double)d;
+        for (int p = 0; p < 8; p++) {
+            int place = p / 2 * 8 + p % 2;
+            float *at = &sum[m / 2][p / 2][m % 2 * 2 + p % 2], d = *at, weight = weights[place];
+            d = !(d <= 1e34f) ? NAN : drift_root(d < 1e-8f ? 1e-8f : d);
+            some += weight != -INFINITY ? d * weight : 0.0f;
+            *at = weight != -INFINITY ? d : INFINITY;
+            if (place < across) {
+                twice += d;
+                turned[place * (int64_t)width + down] = d;
+            }
         }
-        to += (p % 2 ? 7 : 1) * (int64_t)a->width;
+        LW_UNROLL
+        for (int n = 0; n < 4; n++)
+            if (i + down < a->n && j + n * 8 < width)
+                *(lw_two *)(row + n * 8) =
+                    (lw_two){{sum[m / 2][n][m % 2 * 2], sum[m / 2][n][m % 2 * 2 + 1]}};
+        all += i + down < a->n ? (double)(some + twice) : 0.0;
+        row += (int64_t)8 * width;
     }
     return all;
 }
@@ -316,15 +332,14 @@ LW_ON_DEVICE void drift_measure(const lw_cuda_drift *a, drift_room *room, const 
     float sum[4][4][4];
     drift_multiply(sum, room->half, left, right, a->depth, halves);
     LW_SYNC();
-    drift_norms(a, b, i0, room->f + 2 * SIDE * 2);
-    drift_norms(a, b, j0, room->f + 2 * SIDE * 3);
+    drift_norms(a, b, i0, a->n, room->f + NORMS);
+    drift_norms(a, b, j0, a->width, room->f + NORMS + 2 * SIDE);
+    drift_weights(a, b, j0, room->f + NORMS + 4 * SIDE);
     LW_SYNC();
-    bool close = drift_squares(a, i0, j0, room->f + 2 * SIDE * 2, sum);
+    bool close = drift_squares(i0, j0, room->f + NORMS, sum);
     if (lw_block_max(room->d, close ? 1.0 : 0.0) > 0.0)
         drift_differences(a, b, i0, j0, room->f, sum);
-    double all = drift_roots(a, b, i0, j0, sum);
-    if (j0 >= i0 + SIDE)
-        all += drift_across(a, b, i0, j0, sum);
+    double all = drift_roots(a, b, i0, j0, room->f + NORMS + 4 * SIDE, sum);
     all = lw_block_sum(room->d, all);
     if (LW_TID == 0)
         a->part[(int64_t)b * LW_BLOCKS + LW_BX] = all;

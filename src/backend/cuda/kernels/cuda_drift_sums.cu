@@ -37,7 +37,7 @@ LW_ON_DEVICE void drift_run_add(const lw_cuda_drift *a, const float *by, drift_r
             float sum = 0.0f, scale = by[k];
             LW_UNROLL
             for (int i = 0; i < 8; i++)
-                sum += exp2f((least - d[i]) * scale);
+                sum += lw_exp2((least - d[i]) * scale);
             r->sum[k] = r->sum[k] * (double)exp2f((least - r->least) * scale) + (double)sum;
         }
     r->least = least;
@@ -202,7 +202,7 @@ LW_ON_DEVICE float drift_affinity(const lw_cuda_drift *a, const lw_cuda_drift_ru
 {
     float least = a->rows_only ? row_least : 0.5f * (row_least + column_least);
     float l = (least - d) * r->by[k] - (a->rows_only ? 2.0f * row : row + column);
-    float p = r->inside > 0.0f ? sqrtf(exp2f(2.0f * l) + r->inside) : exp2f(l);
+    float p = r->inside > 0.0f ? sqrtf(lw_exp2(2.0f * l) + r->inside) : lw_exp2(l);
     return fmaxf(p, r->floor);
 }
 

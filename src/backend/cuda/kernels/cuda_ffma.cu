@@ -66,14 +66,14 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
     tile_finish(a, t, &s, room);
 }
 
-LW_KERNEL_SHARING(ffma_128x128, lw_cuda_product, 256, 1)
+LW_KERNEL_EARLY(ffma_128x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {256, 128, 128, 4, 4, 3, false};
     ffma_tile(&a, t, 4, 8, 8, false, shared);
 }
 
-LW_KERNEL_SHARING(ffma_64x64, lw_cuda_product, 128, 2)
+LW_KERNEL_EARLY(ffma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {128, 64, 64, 4, 4, 3, false};

@@ -109,7 +109,11 @@ LW_ON_DEVICE void product_write_four(const lw_cuda_product *a, int64_t row, int3
             lw_four_add(
                 &v, product_four(a->residual, a->residual_narrow, row * a->ld_residual + column));
     }
-    if (a->act) {
+    if (a->act == 3) { /* long enough for four to be worth more than short code */
+        LW_UNROLL
+        for (int i = 0; i < 4; i++)
+            v.v[i] = lw_gelu(v.v[i]);
+    } else if (a->act) {
         LW_ROLLED
         for (int i = 0; i < 4; i++) {
             float first = lw_activate(v.v[0], a->act);

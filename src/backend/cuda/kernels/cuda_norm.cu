@@ -7,24 +7,37 @@ typedef struct norm_channel {
     float factor, offset;
 } norm_channel;
 
-/* Of channels c, c + 1, .. of sample b. */
-LW_ON_DEVICE void norm_channels(const lw_cuda_norm *a, int64_t b, int32_t c, float by, float off,
-                                norm_channel *n, const int wide)
+/* What sums about a middle say of n numbers: how far the mean is off it, one over the deviation. */
+typedef struct norm_moments {
+    float off, rstd;
+} norm_moments;
+
+/* What channels have of their own. */
+typedef struct norm_said {
+    float gamma[4], beta[4], scale[4], shift[4];
+} norm_said;
+
+/* Channels c, c + 1, .. of sample b. */
+LW_ON_DEVICE norm_said norm_say(const lw_cuda_norm *a, int64_t b, int32_t c, const int wide)
 {
-    float gamma[4] = {1.0f, 1.0f, 1.0f, 1.0f}, beta[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    float scale[4] = {0.0f, 0.0f, 0.0f, 0.0f}, shift[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    norm_said s = {{1.0f, 1.0f, 1.0f, 1.0f}, {0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}};
     if (a->gamma)
-        lw_read(gamma, a->gamma + c, wide);
+        lw_read(s.gamma, a->gamma + c, wide);
     if (a->beta)
-        lw_read(beta, a->beta + c, wide);
+        lw_read(s.beta, a->beta + c, wide);
     if (a->scale)
-        lw_read(scale, a->scale + b * a->scale_pitch + c, wide);
+        lw_read(s.scale, a->scale + b * a->scale_pitch + c, wide);
     if (a->shift)
-        lw_read(shift, a->shift + b * a->shift_pitch + c, wide);
+        lw_read(s.shift, a->shift + b * a->shift_pitch + c, wide);
+    return s;
+}
+
+LW_ON_DEVICE void norm_channels(const norm_said *s, norm_moments m, norm_channel *n, const int wide)
+{
     LW_UNROLL
     for (int k = 0; k < wide; k++) {
-        n[k].factor = by * gamma[k] * (1.0f + scale[k]);
-        n[k].offset = fmaf(-off, n[k].factor, fmaf(beta[k], 1.0f + scale[k], shift[k]));
+        n[k].factor = m.rstd * s->gamma[k] * (1.0f + s->scale[k]);
+        n[k].offset = fmaf(-m.off, n[k].factor, fmaf(s->beta[k], 1.0f + s->scale[k], s->shift[k]));
     }
 }
 
@@ -45,11 +58,6 @@ LW_ON_DEVICE void norm_write(const lw_cuda_norm *a, int64_t at, const float *v, 
     if (a->also)
         lw_write_bf16((uint16_t *)a->also + at, v, wide);
 }
-
-/* What sums about a middle say of n numbers: how far the mean is off it, one over the deviation. */
-typedef struct norm_moments {
-    float off, rstd;
-} norm_moments;
 
 LW_ON_DEVICE norm_moments norm_moments_of(const lw_cuda_norm *a, float sum, float square, float n)
 {
@@ -107,7 +115,8 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
     for (int64_t i = LW_TID; i < n; i += 256) {
         int64_t at = i / width * a.c + i % width;
         norm_channel channel;
-        norm_channels(&a, b, c0 + (int32_t)(i % width), m.rstd, m.off, &channel, 1);
+        norm_said said = norm_say(&a, b, c0 + (int32_t)(i % width), 1);
+        norm_channels(&said, m, &channel, 1);
         float v = norm_result(&a, norm_number(&a, begin + at) - middle, channel);
         norm_write(&a, begin + at, &v, 1);
     }
@@ -189,6 +198,8 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int nar
     const float n = (float)hw * (float)width;
     const int32_t turn = t.rows * NORM_VECTORS(wide);
     float kept[LW_CUDA_NORM_KEPT], middle = 0.0f, sum[2] = {0.0f, 0.0f};
+    LW_AWAIT_BEFORE();
+    const norm_said said = norm_say(a, b, c, wide); /* on its way with the first numbers */
     for (int32_t first = 0; first < hw && !(a->rms && hw > turn); first += turn) {
         norm_read(a, &t, begin, first, kept, wide, narrow);
         LW_UNROLL
@@ -219,7 +230,7 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int nar
     norm_sum(&t, room, sums, sum, 2);
     norm_moments m = norm_moments_of(a, sum[0], sum[1], n);
     norm_channel channel[4];
-    norm_channels(a, b, c, m.rstd, m.off, channel, wide);
+    norm_channels(&said, m, channel, wide);
     for (int32_t first = 0; first < hw; first += turn) {
         if (hw > turn)
             norm_read(a, &t, begin, first, kept, wide, narrow);
@@ -240,12 +251,12 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int nar
         norm_tell(a, b * a->groups + c / width, middle + m.off, m.rstd);
 }
 
-#define GROUP_NORM(name, wide, narrow)              \
-    LW_KERNEL(group_norm_##name, lw_cuda_norm, 256) \
-    {                                               \
-        LW_SHARED float room[2][256];               \
-        LW_SHARED float sums[2][LW_CUDA_SPAN];      \
-        norm_near(&a, wide, narrow, room, sums);    \
+#define GROUP_NORM(name, wide, narrow)                    \
+    LW_KERNEL_EARLY(group_norm_##name, lw_cuda_norm, 256, 2) \
+    {                                                     \
+        LW_SHARED float room[2][256];                     \
+        LW_SHARED float sums[2][LW_CUDA_SPAN];            \
+        norm_near(&a, wide, narrow, room, sums);          \
     }
 GROUP_NORM(4, 4, 0)
 GROUP_NORM(2, 2, 0)
@@ -312,7 +323,8 @@ LW_KERNEL(layer_norm, lw_cuda_norm, 256)
             if (c < width) {
                 float v[4];
                 norm_channel channel[4];
-                norm_channels(&a, b, c0 + c, m.rstd, m.off, channel, 4);
+                norm_said said = norm_say(&a, b, c0 + c, 4);
+                norm_channels(&said, m, channel, 4);
                 LW_UNROLL
                 for (int k = 0; k < 4; k++)
                     v[k] = norm_result(&a, kept[i + k] - middle, channel[k]);

@@ -14,27 +14,32 @@
 #include "backend/cuda/kernels/cuda_args.h"
 
 #ifdef __CUDACC__
-/* Kernels of compute capability 9.0 are started before the one before is through, and wait for it here: the way to a
- * multiprocessor goes on meanwhile. */
+/* Kernels of compute capability 9.0 are started before the one before is through: LW_START_NEXT lets that happen to the next,
+ * LW_AWAIT_BEFORE waits for all before. In between may be read what no kernel of a recording writes, as weights, and nothing
+ * may be written. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define LW_KERNEL_BEGIN()                                           \
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); \
-    asm volatile("griddepcontrol.wait;" ::: "memory")
+#define LW_START_NEXT() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+#define LW_AWAIT_BEFORE() asm volatile("griddepcontrol.wait;" ::: "memory")
 #else
-#define LW_KERNEL_BEGIN() ((void)0)
+#define LW_START_NEXT() ((void)0)
+#define LW_AWAIT_BEFORE() ((void)0)
 #endif
-#define LW_KERNEL_BOUNDS(name, args, ...)                     \
+#define LW_KERNEL_BOUNDS(name, args, begin, ...)              \
     LW_ON_DEVICE void lw_body_##name(const args &a);          \
     extern "C" __global__ void __launch_bounds__(__VA_ARGS__) \
         lw_kernel_##name(const __grid_constant__ args a)      \
     {                                                         \
-        LW_KERNEL_BEGIN();                                    \
+        LW_START_NEXT();                                      \
+        begin;                                                \
         lw_body_##name(a);                                    \
     }                                                         \
     LW_ON_DEVICE void lw_body_##name(const args &a)
-#define LW_KERNEL(name, args, threads) LW_KERNEL_BOUNDS(name, args, threads)
+#define LW_KERNEL(name, args, threads) LW_KERNEL_BOUNDS(name, args, LW_AWAIT_BEFORE(), threads)
 /* so many blocks at once on a multiprocessor, which bounds registers */
-#define LW_KERNEL_SHARING(name, args, threads, blocks) LW_KERNEL_BOUNDS(name, args, threads, blocks)
+#define LW_KERNEL_SHARING(name, args, threads, blocks) \
+    LW_KERNEL_BOUNDS(name, args, LW_AWAIT_BEFORE(), threads, blocks)
+/* It says itself where it waits for those before. */
+#define LW_KERNEL_EARLY(name, args, threads, blocks) LW_KERNEL_BOUNDS(name, args, , threads, blocks)
 #define LW_ON_DEVICE static __device__ __forceinline__
 #define LW_SHARED __shared__
 #define LW_UNROLL _Pragma("unroll")
@@ -194,6 +199,7 @@ LW_ON_DEVICE float lw_f16_to_float(uint16_t bits)
 extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
+void lw_emu_await_before(void); /* what is copied before it no kernel of a recording may have written */
 /* lands no earlier than it must */
 void lw_emu_copy(void *to, const void *from, int bytes, bool there);
 void lw_emu_copy_commit(void);
@@ -208,10 +214,19 @@ uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane);
 uint16_t lw_emu_f16_bits(float x);
 float lw_emu_f16_to_float(uint16_t bits);
 float lw_emu_bf16_to_float(uint16_t bits);
-#define LW_KERNEL(name, args, threads)   \
-    void lw_kernel_##name(const args a); \
-    void lw_kernel_##name(const args a)
+#define LW_KERNEL_BOUNDS(name, args, begin)     \
+    static void lw_body_##name(const args a);   \
+    void lw_kernel_##name(const args a);        \
+    void lw_kernel_##name(const args a)         \
+    {                                           \
+        begin;                                  \
+        lw_body_##name(a);                      \
+    }                                           \
+    static void lw_body_##name(const args a)
+#define LW_KERNEL(name, args, threads) LW_KERNEL_BOUNDS(name, args, LW_AWAIT_BEFORE())
 #define LW_KERNEL_SHARING(name, args, threads, blocks) LW_KERNEL(name, args, threads)
+#define LW_KERNEL_EARLY(name, args, threads, blocks) LW_KERNEL_BOUNDS(name, args, )
+#define LW_AWAIT_BEFORE() lw_emu_await_before()
 #define LW_ON_DEVICE static inline
 #define LW_SHARED static
 #define LW_UNROLL

@@ -111,9 +111,10 @@ LW_ON_DEVICE void tile_find_depth(const lw_cuda_product *a, const tile_shape t, 
     s->tx = k / a->c % wide;
 }
 
-/* This thread's pieces of the next place, if there is one. */
+/* This thread's pieces of x, of w or of both in the next place, if there is one. */
+enum { TILE_X = 1, TILE_W = 2, TILE_BOTH = 3 };
 LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_state *s,
-                            bool another, unsigned char *place)
+                            bool another, int which, unsigned char *place)
 {
     const int apart = t.threads / TILE_PIECES;
     int row = LW_TID / TILE_PIECES, q = LW_TID % TILE_PIECES;
@@ -126,7 +127,7 @@ LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_s
     const unsigned char *w = (const unsigned char *)a->w;
     int64_t column = (int64_t)(s->column0 + row) * (a->w_pitch / t.piece) +
                      (int64_t)tap * (a->c / t.piece) + s->c / t.piece;
-    if (another) {
+    if (another && which & TILE_X) {
         LW_UNROLL
         for (int i = 0; i < t.rows / apart; i++) {
             int32_t y = s->y[i] + dy, at_x = s->x[i] + dx;
@@ -134,7 +135,9 @@ LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_s
             lw_copy_async(to + i * apart * TILE_ROW, x + (in ? (int64_t)(s->at[i] + off) * 16 : 0),
                           in);
         }
-        to += t.rows * TILE_ROW;
+    }
+    to += t.rows * TILE_ROW;
+    if (another && which & TILE_W) {
         LW_UNROLL
         for (int i = 0; i < t.columns / apart; i++) {
             bool in = there && s->column0 + row + i * apart < a->n;
@@ -153,20 +156,26 @@ LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_s
     }
 }
 
-/* Finds where everything is and fills the first places. */
+/* Finds where everything is and fills the first places: their weights come while kernels before are not through. */
 LW_ON_DEVICE void tile_begin(const lw_cuda_product *a, const tile_shape t, tile_state *s,
                              unsigned char *ring)
 {
     const int place = (t.rows + t.columns) * TILE_ROW;
     tile_find_block(a, t, s);
     tile_find_rows(a, t, s);
-    tile_find_depth(a, t, s);
     s->step = 0;
     s->now = t.places - 1;
     s->next = t.ahead;
     LW_ROLLED
-    for (int i = 0; i < t.ahead; i++)
-        tile_copy(a, t, s, i < s->n, ring + i * place);
+    for (int i = 0; i < 2 * t.ahead; i++) {
+        const bool of_x = i >= t.ahead;
+        const int k = of_x ? i - t.ahead : i;
+        if (k == 0)
+            tile_find_depth(a, t, s);
+        if (of_x ? k == 0 : !a->still)
+            LW_AWAIT_BEFORE();
+        tile_copy(a, t, s, k < s->n, of_x ? TILE_X : TILE_W, ring + k * place);
+    }
 }
 
 /* The next step's place, which has come; all threads are through the places before but for the newest places - 1 - ahead. */
@@ -178,7 +187,7 @@ LW_ON_DEVICE const unsigned char *tile_next(const lw_cuda_product *a, const tile
     if (t.cores)
         LW_FENCE_FOR_CORES();
     LW_SYNC();
-    tile_copy(a, t, s, s->step + t.ahead < s->n, ring + s->next * place);
+    tile_copy(a, t, s, s->step + t.ahead < s->n, TILE_BOTH, ring + s->next * place);
     s->step++;
     s->now = s->now + 1 == t.places ? 0 : s->now + 1;
     s->next = s->next + 1 == t.places ? 0 : s->next + 1;
@@ -209,6 +218,7 @@ LW_ON_DEVICE void tile_keep(float *total, float *sum, const int numbers)
 LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
                             float *sum, unsigned char *shared)
 {
+    enum { AT_ONCE = 4 }; /* parts: they are far, and are asked for together */
     const int numbers = t.rows * t.columns / t.threads, apart = t.threads * 4;
     uint32_t *last = (uint32_t *)(void *)shared;
     float *far = a->part + (int64_t)s->tile * a->parts * numbers * t.threads + LW_TID * 4;
@@ -230,13 +240,20 @@ LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const 
     for (int i = 0; i < numbers; i++)
         sum[i] = 0.0f;
     LW_ROLLED
-    for (int k = 0; k < a->parts; k++, far += numbers * t.threads) {
+    for (int k = 0; k < a->parts; k += AT_ONCE, far += AT_ONCE * numbers * t.threads) {
         LW_UNROLL
         for (int i = 0; i < numbers; i += 4) {
-            lw_four v = lw_load_far(far + i / 4 * apart);
+            lw_four v[AT_ONCE];
             LW_UNROLL
+            for (int m = 0; m < AT_ONCE; m++)
+                v[m] = k + m < a->parts
+                           ? lw_load_far(far + m * numbers * t.threads + i / 4 * apart)
+                           : (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
+            LW_UNROLL
+            for (int m = 0; m < AT_ONCE; m++)
+                LW_UNROLL
             for (int j = 0; j < 4; j++)
-                sum[i + j] += v.v[j];
+                sum[i + j] += v[m].v[j];
         }
     }
     if (LW_TID == 0)

@@ -65,14 +65,14 @@ LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const
     tile_finish(a, t, &s, room);
 }
 
-LW_KERNEL_SHARING(wgmma_256x128, lw_cuda_product, 256, 1)
+LW_KERNEL_EARLY(wgmma_256x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {256, 256, 128, 8, 4, 2, true};
     wgmma_tile(&a, t, 2, false, shared);
 }
 
-LW_KERNEL_SHARING(wgmma_128x128, lw_cuda_product, 256, 2)
+LW_KERNEL_EARLY(wgmma_128x128, lw_cuda_product, 256, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {256, 128, 128, 8, 3, 1, true};
@@ -80,14 +80,14 @@ LW_KERNEL_SHARING(wgmma_128x128, lw_cuda_product, 256, 2)
 }
 
 /* Of parts, one after the other. */
-LW_KERNEL_SHARING(wgmma_128x128_parts, lw_cuda_product, 256, 1)
+LW_KERNEL_EARLY(wgmma_128x128_parts, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {256, 128, 128, 8, 6, 4, true};
     wgmma_tile(&a, t, 1, true, shared);
 }
 
-LW_KERNEL_SHARING(wgmma_64x64, lw_cuda_product, 128, 2)
+LW_KERNEL_EARLY(wgmma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {128, 64, 64, 8, 6, 4, true};
