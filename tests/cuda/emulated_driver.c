@@ -457,6 +457,8 @@ static int run_grid(lw_cu_function *f, const void *args, unsigned gx, unsigned g
     int rc = 0;
     pthread_mutex_lock(&lock);
     launches++;
+    if (*setting("LW_EMULATED_TRACE"))
+        fprintf(stderr, "%s %u %u\n", f->name, gx, gy);
     const emulated_launch l = {f->call, args, (int)f->threads, f->shared};
     lw_emu_blocks = gx;
     for (lw_emu_by = 0; rc == 0 && lw_emu_by < gy; lw_emu_by++)

@@ -377,6 +377,91 @@ void lw_emu_group_commit(void)
     n_product_groups[lw_emu_tid]++;
 }
 
+/* ---- copies that barriers count ------------------------------------------------------------------ */
+
+enum { BULK = 32 };
+static struct bulk {
+    unsigned char *to;
+    const void *from;
+    uint32_t bytes;
+    uint64_t *barrier;
+} bulk[BULK];
+static int n_bulk;
+/* What a barrier holds: turns that are over; bytes that are to come in this one, of which so many are on their way. */
+typedef struct barrier {
+    uint16_t turns;
+    uint8_t made, told;
+    uint32_t left;
+} barrier;
+_Static_assert(sizeof(barrier) == sizeof(uint64_t), "a barrier");
+
+static barrier *barrier_of(uint64_t *b)
+{
+    barrier *at = (barrier *)(void *)b;
+    if ((uintptr_t)b % sizeof *b || (unsigned char *)b < lw_emu_shared ||
+        (unsigned char *)(b + 1) > lw_emu_shared + launch.shared || at->made != 0x5a)
+        wrong("a barrier that was not made");
+    return at;
+}
+
+void lw_emu_barrier_make(uint64_t *b)
+{
+    *(barrier *)(void *)b = (barrier){.made = 0x5a};
+}
+
+void lw_emu_barrier_expect(uint64_t *b, uint32_t bytes)
+{
+    barrier *at = barrier_of(b);
+    if (at->told)
+        wrong("a barrier that is told of more before its turn is over");
+    at->told = 1;
+    at->left = bytes;
+}
+
+void lw_emu_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *b)
+{
+    if (n_bulk == BULK || ((uintptr_t)to | (uintptr_t)from | bytes) % 16)
+        wrong("a copy that is not aligned, or too many");
+    if ((unsigned char *)to < lw_emu_shared ||
+        (unsigned char *)to + bytes > lw_emu_shared + launch.shared ||
+        !emulated_inside(from, bytes))
+        wrong("a copy from or to behind a block of memory");
+    if (!awaited[lw_emu_tid] && !emulated_still(from, bytes))
+        wrong("a copy, before those before were waited for, of what they wrote");
+    barrier_of(b);
+    memset(to, 0xff, bytes);
+    bulk[n_bulk++] = (struct bulk){to, from, bytes, b};
+}
+
+static void land(const struct bulk *c)
+{
+    for (uint32_t k = 0; k < c->bytes; k++)
+        if (c->to[k] != 0xff)
+            wrong("written where a copy was underway to");
+    memcpy(c->to, c->from, c->bytes);
+    barrier_of(c->barrier)->left -= c->bytes;
+}
+
+void lw_emu_barrier_wait(uint64_t *b, uint32_t odd)
+{
+    barrier *at = barrier_of(b);
+    int left = 0;
+    if (at->turns % 2 != odd) /* that turn is over */
+        return;
+    if (!at->told)
+        wrong("a barrier is waited for that nobody tells of what comes");
+    for (int i = 0; i < n_bulk; i++)
+        if (bulk[i].barrier == b)
+            land(&bulk[i]);
+        else
+            bulk[left++] = bulk[i];
+    n_bulk = left;
+    if (at->left)
+        wrong("a barrier that waits for other bytes than come");
+    at->told = 0;
+    at->turns++;
+}
+
 /* A number of rows of 128 bytes, whose pieces of 16 lie at their place xor the row's number modulo 8. */
 static float swizzled(const unsigned char *from, int row, int k)
 {
@@ -434,6 +519,7 @@ static void start_block(void)
     memset(n_copies, 0, sizeof n_copies);
     memset(not_for_cores, 0, sizeof not_for_cores);
     memset(n_products, 0, sizeof n_products);
+    n_bulk = 0;
     memset(sums, 0, sizeof sums);
     memset(awaited, 0, sizeof awaited);
     memset(lw_emu_shared, 0xff, launch.shared);

@@ -4,6 +4,14 @@
 
 #include <math.h>
 
+/* May pixels of this convolution stay for all taps (kernels/cuda_pixels_stay.h)? Its weights are packed for that. */
+static bool stays(const cuda *d, const lw_attr_conv *a)
+{
+    return d->hopper && a->kh == 3 && a->kw == 3 && a->stride == 1 && a->pad_t == 1 &&
+           a->pad_l == 1 && a->pad_b == 1 && a->pad_r == 1 && a->c % 64 == 0 && a->o % 4 == 0 &&
+           a->w <= LW_CUDA_STAY_WIDTH && a->h < 0x2000;
+}
+
 typedef struct product_step {
     cuda_step step;
     lw_cuda_product a;
@@ -13,6 +21,10 @@ typedef struct product_step {
     } plain, tiled;                 /* tiled has no blocks: plain it is */
     int residual, bias, image_bias; /* inputs */
 } product_step;
+
+/* What a pack node's numbers mean; kinds are product_kind's, p the fields of the product. */
+enum { PACK_MATMUL, PACK_CONV, PACK_CONV_DX };
+enum { PACK_N, PACK_K, PACK_TRANS, PACK_O, PACK_TAPS, PACK_NARROW, PACK_IMAGE, PACK_COLUMNS };
 
 /* Do all operands begin at pieces of 16 bytes? Parts of others may not. */
 static bool in_pieces(const lw_cuda_product *a)
@@ -83,17 +95,21 @@ static int32_t pitch_of(int32_t k)
  * once, and its clocks for a step of a tile, as one H200 has them. */
 typedef struct tile {
     lw_cuda_kernel kernel;
-    bool narrow, adds;
+    enum { OF_F32, OF_BF16, STAY } kind;
+    bool adds;
     int32_t rows, columns, sharing;
     double step;
 } tile;
 static const tile tiles[] = {
-    {LW_CUDA_wgmma_256x128, true, false, 256, 128, 1, 1700.0},
-    {LW_CUDA_wgmma_128x128, true, false, 128, 128, 2, 1200.0},
-    {LW_CUDA_wgmma_128x128_parts, true, true, 128, 128, 1, 1250.0},
-    {LW_CUDA_wgmma_64x64, true, true, 64, 64, 2, 600.0},
-    {LW_CUDA_ffma_128x128, false, false, 128, 128, 1, 7000.0},
-    {LW_CUDA_ffma_64x64, false, true, 64, 64, 2, 1800.0},
+    {LW_CUDA_wgmma_256x128, OF_BF16, false, 256, 128, 1, 1700.0},
+    {LW_CUDA_wgmma_128x128, OF_BF16, false, 128, 128, 2, 1200.0},
+    {LW_CUDA_wgmma_128x128_parts, OF_BF16, true, 128, 128, 1, 1250.0},
+    {LW_CUDA_wgmma_64x64, OF_BF16, true, 64, 64, 2, 600.0},
+    {LW_CUDA_stay_256x128, STAY, false, 256, 128, 1, 1150.0},
+    {LW_CUDA_stay_128x128, STAY, true, 128, 128, 1, 800.0},
+    {LW_CUDA_stay_64x64, STAY, true, 64, 64, 2, 250.0},
+    {LW_CUDA_ffma_128x128, OF_F32, false, 128, 128, 1, 7000.0},
+    {LW_CUDA_ffma_64x64, OF_F32, true, 64, 64, 2, 1800.0},
 };
 /* A part of the depth has at least so many steps (twice as many in f32, whose steps are half as long). */
 enum {
@@ -124,11 +140,12 @@ static bool is_matrix(const lw_cuda_product *a)
 
 /* Parts of the depth: as many as keep a GPU busy with one picture of few pixels. A matter of one picture alone, so that bits
  * are the same in any batch; rows of a matrix are nobody's. */
-static int32_t parts_of(const lw_cuda_product *a, bool narrow)
+static int32_t parts_of(const lw_cuda_product *a, bool narrow, bool stay)
 {
     int64_t pixels = (int64_t)a->oh * a->ow / ((int64_t)a->phases * a->phases);
-    int64_t one = (int64_t)a->phases * a->phases * LW_CEIL_DIV(pixels, 64) * LW_CEIL_DIV(a->n, 64);
-    int64_t most = steps_of(a, narrow) / (narrow ? PART_STEPS : 2 * PART_STEPS);
+    int64_t places = stay ? (int64_t)(a->h + 1) * (a->width + 1) : pixels;
+    int64_t one = (int64_t)a->phases * a->phases * LW_CEIL_DIV(places, 64) * LW_CEIL_DIV(a->n, 64);
+    int64_t most = steps_of(a, narrow) / (stay ? 9 : narrow ? PART_STEPS : 2 * PART_STEPS);
     if (is_matrix(a) || pixels >= MANY_PIXELS)
         return 1;
     return (int32_t)LW_MAX(LW_MIN(LW_MIN(most, 2 * MULTIPROCESSORS / one), (int64_t)MOST_PARTS),
@@ -139,7 +156,7 @@ static int32_t parts_of(const lw_cuda_product *a, bool narrow)
 static double clocks_of(const lw_cuda_product *a, const tile *t, bool apart)
 {
     int64_t blocks = tiles_of(a, t) * (apart ? a->parts : 1);
-    int64_t steps = LW_CEIL_DIV(steps_of(a, t->narrow), apart ? a->parts : 1);
+    int64_t steps = LW_CEIL_DIV(steps_of(a, t->kind != OF_F32), apart ? a->parts : 1);
     int64_t each = LW_CEIL_DIV(blocks, MULTIPROCESSORS);
     int64_t waves = LW_CEIL_DIV(each, t->sharing);
     double block = BLOCK_CLOCKS + t->rows * t->columns / 5.0; /* to begin, and to write */
@@ -166,6 +183,7 @@ static lw_cuda_divider divider_of(int32_t d)
     uint64_t power = UINT64_C(1) << (31 + log);
     return (lw_cuda_divider){.by = d,
                              .mul = d > 1 ? (uint32_t)((power + (uint64_t)d - 1) / (uint64_t)d) : 0,
+                             .all = d > 1 ? 0 : UINT32_MAX,
                              .shift = d > 1 ? log - 1 : 0};
 }
 
@@ -174,20 +192,28 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
 {
     lw_cuda_product *a = &s->a;
     double best = (double)INFINITY;
-    if (!fits_tiles(a, cuda_in(c, 0), narrow ? 8 : 4) || (narrow && !c->d->hopper))
+    if (!fits_tiles(a, cuda_in(c, 0), narrow ? 8 : 4) || (narrow && !c->d->hopper) ||
+        (a->image &&
+         a->m / ((int64_t)a->h * a->width) * (a->h + 1) * (a->width + 1) > INT32_MAX / 2))
         return;
+    const bool stay = a->image;
     a->phase_rows = (int32_t)(a->m / ((int64_t)a->phases * a->phases));
-    a->wide = divider_of(a->ow / a->phases);
-    a->high = divider_of(a->oh / a->phases);
+    a->wide = divider_of(a->ow / a->phases + stay);
+    a->high = divider_of(a->oh / a->phases + stay);
     a->pixels = divider_of(a->oh * a->ow);
-    a->parts = parts_of(a, narrow);
+    if (stay)
+        a->phase_rows = a->phase_rows / a->pixels.by * a->high.by * a->wide.by - a->wide.by - 1;
+    a->parts = parts_of(a, narrow, stay);
     for (size_t i = 0; i < 2 * LW_COUNT(tiles); i++) {
         const tile *t = &tiles[i / 2];
         bool apart = i % 2;
         int64_t all = tiles_of(a, t), blocks = all * (apart ? a->parts : 1);
         double clocks = clocks_of(a, t, apart);
-        if (t->narrow != narrow || clocks >= best || blocks > INT32_MAX ||
-            (a->parts == 1 ? apart : !apart && !t->adds) || (apart && all > LW_CUDA_TILES))
+        if (t->kind != (stay     ? STAY
+                        : narrow ? OF_BF16
+                                 : OF_F32) ||
+            clocks >= best || blocks > INT32_MAX || (a->parts == 1 ? apart : !apart && !t->adds) ||
+            (apart && all > LW_CUDA_TILES))
             continue;
         best = clocks;
         a->apart = apart;
@@ -235,9 +261,10 @@ static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow,
                           lw_cuda_kernel wide_one, lw_cuda_kernel narrow_one, int32_t pitch)
 {
     lw_cuda_product *a = &s->a;
-    lw_op weights = lw_val_node(c->g, c->n->in[1])->op;
-    bool packed = weights == LW_OP_PACK;
-    a->still = packed || weights == LW_OP_PARAM;
+    const lw_node *weights = lw_val_node(c->g, c->n->in[1]);
+    bool packed = weights->op == LW_OP_PACK;
+    a->still = packed || weights->op == LW_OP_PARAM;
+    a->image = packed && ((const lw_attr_pack *)weights->attr)->p[PACK_IMAGE];
     set_plain(s, narrow ? narrow_one : wide_one);
     a->w_narrow = cuda_in(c, 1).dtype == LW_BF16;
     a->w_pitch = packed ? pitch_of(a->k) : narrow ? 0 : pitch;
@@ -354,15 +381,10 @@ int lw_cuda_lower_conv2d_dx(cuda_lower *c)
 
 /* ---- weights, packed once for all runs -------------------------------------------------------- */
 
-/* What a pack node's numbers mean; kinds are product_kind's, p the fields of the product. */
-enum { PACK_MATMUL, PACK_CONV, PACK_CONV_DX };
-enum { PACK_N, PACK_K, PACK_TRANS, PACK_O, PACK_TAPS, PACK_NARROW };
-
 /* Those of products of bf16, and of f32 where their depth does not lie side by side. */
 bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                         void *attr)
 {
-    (void)self;
     if (i != 1 || lw_val_type(g, n->in[1]).dtype != LW_F32)
         return false;
     bool narrow = lw_val_type(g, n->in[0]).dtype == LW_BF16;
@@ -379,6 +401,13 @@ bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, 
     } else if (n->op == LW_OP_CONV2D && narrow) {
         const lw_attr_conv *at = attr;
         p = (lw_attr_pack){PACK_CONV, {at->o, at->kh * at->kw * at->c}, 0};
+        p.p[PACK_COLUMNS] = at->o;
+        if (stays(self, at)) {
+            p.p[PACK_IMAGE] = 1;
+            p.p[PACK_N] = LW_ROUND_UP(at->o, 64);
+            p.p[PACK_O] = at->c;
+            p.p[PACK_TAPS] = at->kh * at->kw;
+        }
     } else if (n->op == LW_OP_CONV2D_DX && (narrow || lw_val_type(g, n->in[0]).dtype == LW_F32)) {
         const lw_attr_conv *at = attr;
         int32_t taps = at->kh * at->kw;
@@ -414,6 +443,8 @@ int lw_cuda_lower_pack(cuda_lower *c)
     if (!s)
         return LW_ENOMEM;
     s->a = (lw_cuda_product){.n = at->p[PACK_N],
+                             .columns = at->p[PACK_COLUMNS] ? at->p[PACK_COLUMNS] : at->p[PACK_N],
+                             .image = at->p[PACK_IMAGE],
                              .k = at->p[PACK_K],
                              .w_pitch = pitch_of(at->p[PACK_K]),
                              .kind = at->kind,

@@ -28,7 +28,8 @@ typedef struct cuda {
     lw_cu_stream *stream;
     lw_cu_module *module[LW_CUDA_FAMILIES];
     lw_cu_function *kernel[LW_CUDA_KERNELS];
-    bool hopper; /* compute capability 9.0: its kernels are there, and those of recordings start early */
+    bool
+        hopper; /* compute capability 9.0: its kernels are there, and those of recordings start early */
     lw_cu_ptr arrived; /* [LW_CUDA_TILES] uint32_t: zeros between products */
     lw_memory memory;
     lw_cu_event **mark; /* [n_marks]; NULL: never set */

@@ -13,11 +13,11 @@ typedef struct lw_cuda_tick {
     uint32_t step, hole;
 } lw_cuda_tick;
 
-/* Division by `by` as a product, of what is not negative: n / by = (n * mul >> 32) >> shift (Granlund, Montgomery: Division by
- * invariant integers using multiplication, 1994); by 1: n. */
+/* Division by `by` as a product, of what is not negative: n / by = ((n * mul >> 32) + (n & all)) >> shift (Granlund,
+ * Montgomery: Division by invariant integers using multiplication, 1994); `all` is ones by 1, whose mul does not fit, else 0. */
 typedef struct lw_cuda_divider {
     int32_t by;
-    uint32_t mul, shift;
+    uint32_t mul, all, shift;
 } lw_cuda_divider;
 
 /* ---- products ------------------------------------------------------------------------------ */
@@ -31,6 +31,8 @@ enum {
     LW_CUDA_FEW = 8,
     LW_CUDA_SHORT = 48
 }; /* columns, and depth, that kernels of their own take */
+
+enum { LW_CUDA_STAY_WIDTH = 32 }; /* of pictures whose pixels stay for all taps, most */
 
 /* C [m][n] = A B: rows of A are pictures' pixels or plain rows. */
 typedef struct lw_cuda_product {
@@ -46,7 +48,9 @@ typedef struct lw_cuda_product {
     int32_t store; /* y is bf16 */
     int32_t w_narrow, residual_narrow;
     int32_t w_pitch; /* > 0: w is [n][w_pitch]; packed, it is a multiple of eight, zeros behind k */
+    int32_t image;   /* w is packed for pixels that stay (product_packed_at) */
     int32_t kind;    /* mma_pack: product_kind of what reads y, f32 or bf16 with store; w is f32 */
+    int32_t columns; /* mma_pack: that w has, the other n are zeros */
     int32_t
         chunks; /* bf16: eight neighbours of k, from a multiple of eight on, lie side by side in x and are
                          aligned */
@@ -56,12 +60,13 @@ typedef struct lw_cuda_product {
     /* tiles: a matrix is pictures of a pixel */
     int32_t backward;   /* the product is conv2d_dx */
     int32_t phases;     /* kinds of its pixels, each side; 1: all have the same taps */
-    int32_t phase_rows; /* pixels of a kind */
-    lw_cuda_divider wide, high, pixels; /* of a picture, of one kind; all kinds' of a picture */
-    int32_t parts;                      /* of the depth, whose sums are added up in their order */
-    int32_t apart;                      /* each has a block of its own */
-    int32_t still;                      /* no kernel of a recording writes w */
-    float *part;                        /* their sums then */
+    int32_t phase_rows; /* pixels of a kind; where pixels stay, positions up to the last pixel */
+    lw_cuda_divider wide, high,
+        pixels;        /* of a picture, of one kind, or with its zeros; all kinds' of a picture */
+    int32_t parts;     /* of the depth, whose sums are added up in their order */
+    int32_t apart;     /* each has a block of its own */
+    int32_t still;     /* no kernel of a recording writes w */
+    float *part;       /* their sums then */
     uint32_t *arrived; /* blocks of a tile that have theirs; zeros before and after */
     /* dropout of the sums behind the bias: 0 in drop_rows: none */
     int32_t drop_rows; /* rows of a row id */

@@ -69,14 +69,14 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
 LW_KERNEL_EARLY(ffma_128x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 4, 4, 3, false};
+    const tile_shape t = {256, 128, 128, 4, 4, 3, false, 0};
     ffma_tile(&a, t, 4, 8, 8, false, shared);
 }
 
 LW_KERNEL_EARLY(ffma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {128, 64, 64, 4, 4, 3, false};
+    const tile_shape t = {128, 64, 64, 4, 4, 3, false, 0};
     ffma_tile(&a, t, 2, 4, 8, true, shared);
 }
 

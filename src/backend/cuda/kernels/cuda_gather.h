@@ -48,6 +48,17 @@ LW_ON_DEVICE int64_t product_right_at(const lw_cuda_product *a, const product_ki
                                               : (int64_t)k * a->n + column;
 }
 
+/* Where it lies packed: the depth of a column side by side; or, where pixels stay (cuda_pixels_stay.h), as they are fetched:
+ * 64 columns by 64 channels of a tap in one piece, all taps of a chunk of channels behind each other, and all chunks. */
+LW_ON_DEVICE int64_t product_packed_at(const lw_cuda_product *a, int32_t column, int32_t k)
+{
+    if (!a->image)
+        return (int64_t)column * a->w_pitch + k;
+    int32_t c = k % a->c, tap = k / a->c, row = column % 64, taps = a->kh * a->kw;
+    int64_t block = ((int64_t)(column / 64) * (a->c / 64) + c / 64) * taps + tap;
+    return block * 4096 + row * 64 + (c / 8 % 8 ^ row % 8) * 8 + c % 8;
+}
+
 /* Dropout, whose rows have ids. */
 LW_ON_DEVICE float product_drop(const lw_cuda_product *a, int64_t row, int32_t column, float sum)
 {

@@ -96,7 +96,7 @@ LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, co
             int32_t column = column0 + mma_row(false), k = next + mma_part(false);
             bool there = column < a->n && k < a->w_pitch;
             lw_copy_async(right + (at ^ 1) * PLACE + mma_row(false) * PITCH + mma_part(false),
-                          (const uint16_t *)a->w + (there ? (int64_t)column * a->w_pitch + k : 0),
+                          (const uint16_t *)a->w + (there ? product_packed_at(a, column, k) : 0),
                           there);
         }
         if (next < a->k && !(packed && a->chunks)) {
@@ -167,10 +167,10 @@ LW_KERNEL(mma_pack, lw_cuda_product, 256)
     {
         int32_t k = (int32_t)(e % a.w_pitch), column = (int32_t)(e / a.w_pitch);
         float w = 0.0f;
-        if (k < a.k)
+        if (k < a.k && column < a.columns)
             w = ((const float *)a.w)[product_right_at(&a, (product_kind)a.kind, k, column)];
         if (a.store)
-            ((uint16_t *)a.y)[e] = lw_bf16_bits(w);
+            ((uint16_t *)a.y)[product_packed_at(&a, column, k)] = lw_bf16_bits(w);
         else
             ((float *)a.y)[e] = w;
     }

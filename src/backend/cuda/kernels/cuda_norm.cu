@@ -12,23 +12,30 @@ typedef struct norm_moments {
     float off, rstd;
 } norm_moments;
 
-/* What channels have of their own. */
+/* What channels have of their own: y = normal * scale + shift. */
 typedef struct norm_said {
-    float gamma[4], beta[4], scale[4], shift[4];
+    float scale[4], shift[4];
 } norm_said;
 
 /* Channels c, c + 1, .. of sample b. */
 LW_ON_DEVICE norm_said norm_say(const lw_cuda_norm *a, int64_t b, int32_t c, const int wide)
 {
-    norm_said s = {{1.0f, 1.0f, 1.0f, 1.0f}, {0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}};
+    float gamma[4] = {1.0f, 1.0f, 1.0f, 1.0f}, beta[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    float scale[4] = {0.0f, 0.0f, 0.0f, 0.0f}, shift[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    norm_said s;
     if (a->gamma)
-        lw_read(s.gamma, a->gamma + c, wide);
+        lw_read(gamma, a->gamma + c, wide);
     if (a->beta)
-        lw_read(s.beta, a->beta + c, wide);
+        lw_read(beta, a->beta + c, wide);
     if (a->scale)
-        lw_read(s.scale, a->scale + b * a->scale_pitch + c, wide);
+        lw_read(scale, a->scale + b * a->scale_pitch + c, wide);
     if (a->shift)
-        lw_read(s.shift, a->shift + b * a->shift_pitch + c, wide);
+        lw_read(shift, a->shift + b * a->shift_pitch + c, wide);
+    LW_UNROLL
+    for (int k = 0; k < wide; k++) {
+        s.scale[k] = gamma[k] * (1.0f + scale[k]);
+        s.shift[k] = fmaf(beta[k], 1.0f + scale[k], shift[k]);
+    }
     return s;
 }
 
@@ -36,17 +43,26 @@ LW_ON_DEVICE void norm_channels(const norm_said *s, norm_moments m, norm_channel
 {
     LW_UNROLL
     for (int k = 0; k < wide; k++) {
-        n[k].factor = m.rstd * s->gamma[k] * (1.0f + s->scale[k]);
-        n[k].offset = fmaf(-m.off, n[k].factor, fmaf(s->beta[k], 1.0f + s->scale[k], s->shift[k]));
+        n[k].factor = m.rstd * s->scale[k];
+        n[k].offset = fmaf(-m.off, n[k].factor, s->shift[k]);
     }
 }
 
-LW_ON_DEVICE float norm_result(const lw_cuda_norm *a, float from_middle, norm_channel n)
+/* Of neighbours' distances from the middle. */
+LW_ON_DEVICE void norm_results(const lw_cuda_norm *a, float *v, const norm_channel *n, const int wide)
 {
-    float v = fmaf(from_middle, n.factor, n.offset);
-    if (a->act == 2)
-        return lw_gate(v, v);
-    return a->act == 1 && v < 0.0f ? 0.0f : v;
+    LW_UNROLL
+    for (int k = 0; k < wide; k++)
+        v[k] = fmaf(v[k], n[k].factor, n[k].offset);
+    if (a->act == 2) {
+        LW_UNROLL
+        for (int k = 0; k < wide; k++)
+            v[k] = lw_gate(v[k], v[k]);
+    } else if (a->act == 1) {
+        LW_UNROLL
+        for (int k = 0; k < wide; k++)
+            v[k] = v[k] < 0.0f ? 0.0f : v[k];
+    }
 }
 
 LW_ON_DEVICE void norm_write(const lw_cuda_norm *a, int64_t at, const float *v, const int wide)
@@ -117,7 +133,8 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
         norm_channel channel;
         norm_said said = norm_say(&a, b, c0 + (int32_t)(i % width), 1);
         norm_channels(&said, m, &channel, 1);
-        float v = norm_result(&a, norm_number(&a, begin + at) - middle, channel);
+        float v = norm_number(&a, begin + at) - middle;
+        norm_results(&a, &v, &channel, 1);
         norm_write(&a, begin + at, &v, 1);
     }
     if (LW_TID == 0)
@@ -242,7 +259,8 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int nar
                 break;
             LW_UNROLL
             for (int k = 0; k < wide; k++)
-                v[k] = norm_result(a, kept[i * wide + k] - middle, channel[k]);
+                v[k] = kept[i * wide + k] - middle;
+            norm_results(a, v, channel, wide);
             if (t.row < t.rows && row < hw)
                 norm_write(a, begin + (int64_t)row * a->c, v, wide);
         }
@@ -252,7 +270,7 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int nar
 }
 
 #define GROUP_NORM(name, wide, narrow)                    \
-    LW_KERNEL_EARLY(group_norm_##name, lw_cuda_norm, 256, 2) \
+    LW_KERNEL_EARLY(group_norm_##name, lw_cuda_norm, 256, 3) \
     {                                                     \
         LW_SHARED float room[2][256];                     \
         LW_SHARED float sums[2][LW_CUDA_SPAN];            \
@@ -327,7 +345,8 @@ LW_KERNEL(layer_norm, lw_cuda_norm, 256)
                 norm_channels(&said, m, channel, 4);
                 LW_UNROLL
                 for (int k = 0; k < 4; k++)
-                    v[k] = norm_result(&a, kept[i + k] - middle, channel[k]);
+                    v[k] = kept[i + k] - middle;
+                norm_results(&a, v, channel, 4);
                 norm_write(&a, group * width + c, v, 4);
             }
         }

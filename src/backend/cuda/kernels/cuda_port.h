@@ -102,11 +102,13 @@ LW_ON_DEVICE void lw_copy_wait_for(const int n)
 #define LW_FENCE_FOR_CORES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 /* Shared memory of the size that the launch says, aligned to 1,024 bytes. */
 #define LW_SHARED_AT_LAUNCH(name) extern __shared__ __align__(1024) unsigned char name[]
-/* What this thread wrote is seen by all blocks before what it does next; *p, which becomes one more. */
-#define LW_FENCE() __threadfence()
+/* *p, which becomes one more. Whoever counts further sees what this block wrote before its last barrier, and what those wrote
+ * that counted before. */
 LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)
 {
-    return atomicAdd(p, 1u);
+    uint32_t was;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(was) : "l"(p) : "memory");
+    return was;
 }
 /* sum += left right, 16 x 16 by 16 x 8 over a warp (PTX ISA, mma.m16n8k16): lane 4 g + t has rows g and g + 8 of left and
  * sum, column g of right, and of those the numbers 2 t, 2 t + 1 and 8 behind. */
@@ -199,7 +201,8 @@ LW_ON_DEVICE float lw_f16_to_float(uint16_t bits)
 extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
-void lw_emu_await_before(void); /* what is copied before it no kernel of a recording may have written */
+void lw_emu_await_before(
+    void); /* what is copied before it no kernel of a recording may have written */
 /* lands no earlier than it must */
 void lw_emu_copy(void *to, const void *from, int bytes, bool there);
 void lw_emu_copy_commit(void);
@@ -214,14 +217,14 @@ uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane);
 uint16_t lw_emu_f16_bits(float x);
 float lw_emu_f16_to_float(uint16_t bits);
 float lw_emu_bf16_to_float(uint16_t bits);
-#define LW_KERNEL_BOUNDS(name, args, begin)     \
-    static void lw_body_##name(const args a);   \
-    void lw_kernel_##name(const args a);        \
-    void lw_kernel_##name(const args a)         \
-    {                                           \
-        begin;                                  \
-        lw_body_##name(a);                      \
-    }                                           \
+#define LW_KERNEL_BOUNDS(name, args, begin)   \
+    static void lw_body_##name(const args a); \
+    void lw_kernel_##name(const args a);      \
+    void lw_kernel_##name(const args a)       \
+    {                                         \
+        begin;                                \
+        lw_body_##name(a);                    \
+    }                                         \
     static void lw_body_##name(const args a)
 #define LW_KERNEL(name, args, threads) LW_KERNEL_BOUNDS(name, args, LW_AWAIT_BEFORE())
 #define LW_KERNEL_SHARING(name, args, threads, blocks) LW_KERNEL(name, args, threads)
@@ -245,8 +248,7 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define lw_copy_wait_for(n) lw_emu_copy_wait(n)
 #define LW_FENCE_FOR_CORES() lw_emu_fence_for_cores()
 #define LW_SHARED_AT_LAUNCH(name) unsigned char *name = lw_emu_shared
-#define LW_FENCE() ((void)0) /* blocks run one after the other */
-LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)
+LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p) /* blocks run one after the other */
 {
     return (*p)++;
 }
@@ -333,7 +335,7 @@ LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
 
 LW_ON_DEVICE int32_t lw_divide(int32_t n, const lw_cuda_divider *d)
 {
-    return d->by == 1 ? n : (int32_t)(lw_high_product((uint32_t)n, d->mul) >> d->shift);
+    return (int32_t)((lw_high_product((uint32_t)n, d->mul) + ((uint32_t)n & d->all)) >> d->shift);
 }
 
 /* Two neighbours, the first at an even place. */
@@ -496,7 +498,7 @@ LW_ON_DEVICE double lw_block_max(double *room, double v)
 /* x / (1 + e^-by): where the exponential is no number any more, 0. */
 LW_ON_DEVICE float lw_gate(float x, float by)
 {
-    return lw_over(x, 1.0f + expf(-by));
+    return lw_over(x, 1.0f + lw_exp2(-1.44269504f * by));
 }
 
 /* x times the share of a normal distribution that is below it: erfc to 1.5e-7 (Abramowitz, Stegun: Handbook of mathematical

@@ -30,6 +30,7 @@ typedef struct tile_shape {
     int piece; /* numbers in 16 bytes */
     int places, ahead;
     bool cores; /* tensor cores read the places by themselves */
+    int taps; /* > 0: pixels stay for all nine taps (cuda_pixels_stay.h), so many of which are a step */
 } tile_shape;
 
 /* Pixel (b, i, j) of a row of its kind. */
@@ -226,7 +227,6 @@ LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const 
     LW_UNROLL
     for (int i = 0; i < numbers; i += 4)
         lw_write(own + i / 4 * apart, sum + i, 4);
-    LW_FENCE();
     LW_SYNC();
     if (LW_TID == 0)
         *last = lw_count_up(a->arrived + s->tile) == (uint32_t)a->parts - 1;
@@ -235,7 +235,6 @@ LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const 
     LW_SYNC();
     if (!mine)
         return false;
-    LW_FENCE();
     LW_UNROLL
     for (int i = 0; i < numbers; i++)
         sum[i] = 0.0f;
@@ -246,9 +245,8 @@ LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const 
             lw_four v[AT_ONCE];
             LW_UNROLL
             for (int m = 0; m < AT_ONCE; m++)
-                v[m] = k + m < a->parts
-                           ? lw_load_far(far + m * numbers * t.threads + i / 4 * apart)
-                           : (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
+                v[m] = k + m < a->parts ? lw_load_far(far + m * numbers * t.threads + i / 4 * apart)
+                                        : (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
             LW_UNROLL
             for (int m = 0; m < AT_ONCE; m++)
                 LW_UNROLL
@@ -267,37 +265,47 @@ LW_ON_DEVICE int tile_pitch(const tile_shape t)
     return t.columns + 8;
 }
 
-/* The row of the result that row r of this kind of pixels is. */
-LW_ON_DEVICE int32_t tile_row_of(const lw_cuda_product *a, const tile_state *s, int32_t r)
+/* The row of the result that row r of this kind of pixels is; -1: none. */
+LW_ON_DEVICE int32_t tile_row_of(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
+                                 int32_t r)
 {
-    if (a->phases == 1)
+    if (r >= a->phase_rows)
+        return -1;
+    if (a->phases == 1 && !t.taps)
         return r;
     tile_pixel at = tile_pixel_of(a, r);
+    if (t.taps && (at.i == a->oh || at.j == a->ow)) /* zeros between lines */
+        return -1;
     return (at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow + at.j * a->phases + s->phase_x;
 }
 
-/* What is beside the sums, eight rows at once, is added to them in shared memory. beside: a row for each of the result's, or
- * with `images` for each picture. */
+/* What is beside the sums, many rows at once, is added to them in shared memory. */
 LW_ON_DEVICE void tile_add(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
-                           float *room, const void *beside, bool narrow, int32_t pitch, bool images)
+                           float *room)
 {
     enum { AT_ONCE = 8 };
     const int across = t.columns / 4, apart = t.threads / across;
-    int32_t column = LW_TID % across * 4;
+    const bool residual = a->residual && !a->drop_rows;
+    int32_t at = LW_TID % across * 4, column = s->column0 + at;
     LW_ROLLED
     for (int r0 = LW_TID / across; r0 < t.rows; r0 += AT_ONCE * apart) {
-        lw_four v[AT_ONCE];
+        lw_four v[AT_ONCE], w[AT_ONCE];
         LW_UNROLL
         for (int i = 0; i < AT_ONCE; i++) {
-            int32_t r = s->row0 + r0 + i * apart;
-            int32_t row = tile_row_of(a, s, r < a->phase_rows ? r : a->phase_rows - 1);
-            row = images ? lw_divide(row, &a->pixels) : row;
-            v[i] = product_four(beside, narrow, (int64_t)row * pitch + s->column0 + column);
+            int32_t row = tile_row_of(a, t, s, s->row0 + r0 + i * apart);
+            v[i] = w[i] = (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
+            if (a->image_bias && row >= 0)
+                v[i] = lw_four_floats(a->image_bias + (int64_t)lw_divide(row, &a->pixels) * a->n +
+                                      column);
+            if (residual && row >= 0)
+                w[i] = product_four(a->residual, a->residual_narrow,
+                                    (int64_t)row * a->ld_residual + column);
         }
         LW_UNROLL
         for (int i = 0; i < AT_ONCE; i++) {
-            float *to = room + (r0 + i * apart) * tile_pitch(t) + column;
+            float *to = room + (r0 + i * apart) * tile_pitch(t) + at;
             lw_four_add(&v[i], lw_four_floats(to));
+            lw_four_add(&v[i], w[i]);
             lw_write(to, v[i].v, 4);
         }
     }
@@ -314,17 +322,16 @@ LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, cons
     lw_four bias = {{0.0f, 0.0f, 0.0f, 0.0f}};
     if (a->bias)
         bias = lw_four_floats(a->bias + column);
-    if (a->image_bias)
-        tile_add(a, t, s, room, a->image_bias, false, a->n, true);
-    if (a->residual && !a->drop_rows)
-        tile_add(a, t, s, room, a->residual, a->residual_narrow, a->ld_residual, false);
+    if (a->image_bias || (a->residual && !a->drop_rows))
+        tile_add(a, t, s, room);
     LW_ROLLED
     for (int r0 = LW_TID / across; r0 < t.rows; r0 += apart) {
-        if (s->row0 + r0 >= a->phase_rows)
-            break;
+        int32_t row = tile_row_of(a, t, s, s->row0 + r0);
+        if (row < 0)
+            continue;
         lw_four v = bias;
         lw_four_add(&v, lw_four_floats(room + r0 * tile_pitch(t) + LW_TID % across * 4));
-        product_write_four(a, tile_row_of(a, s, s->row0 + r0), column, v);
+        product_write_four(a, row, column, v);
     }
 }
 

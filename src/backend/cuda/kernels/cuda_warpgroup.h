@@ -16,18 +16,62 @@
 #include "backend/cuda/kernels/cuda_port.h"
 
 #ifdef __CUDACC__
+/* Barriers in shared memory that copies count down (PTX ISA, mbarrier): a thread says how many bytes are to come and starts the
+ * copies; who waits goes on when all have come, which tensor cores see, too. Turn after turn of a barrier, `odd` says which one
+ * is waited for. */
+LW_ON_DEVICE uint32_t lw_shared_at(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+LW_ON_DEVICE void lw_barrier_make(uint64_t *b)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(lw_shared_at(b)) : "memory");
+}
+/* Behind the last that is made, and before the first copy. */
+#define LW_BARRIERS_MADE() asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory")
+LW_ON_DEVICE void lw_barrier_expect(uint64_t *b, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(lw_shared_at(b)),
+                 "r"(bytes)
+                 : "memory");
+}
+/* bytes, to and from: multiples of 16 */
+LW_ON_DEVICE void lw_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *b)
+{
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+        "[%3];" ::"r"(lw_shared_at(to)),
+        "l"(from), "r"(bytes), "r"(lw_shared_at(b))
+        : "memory");
+}
+LW_ON_DEVICE void lw_barrier_wait(uint64_t *b, uint32_t odd)
+{
+    uint32_t done = 0;
+    while (!done)
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
+                     "selp.u32 %0, 1, 0, p;}"
+                     : "=r"(done)
+                     : "r"(lw_shared_at(b)), "r"(odd)
+                     : "memory");
+}
+
 /* Before products of sums that were touched. */
 #define LW_GROUP_BEGIN() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
 /* The products begun since the last of these are a group; all groups but the newest n are done. */
 #define LW_GROUP_COMMIT() asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
 #define LW_GROUP_WAIT_FOR(n) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory")
 
-/* Where rows begin: address / 16, eight rows every 1,024 bytes, pieces swizzled over 128 bytes. */
-LW_ON_DEVICE uint64_t lw_group_rows(const void *from)
+/* Where rows begin: address / 16, eight rows every 1,024 bytes, pieces swizzled over 128 bytes by what their address is; and
+ * some bytes behind. */
+typedef uint64_t lw_rows;
+LW_ON_DEVICE lw_rows lw_group_rows(const void *from)
 {
-    uint32_t at = (uint32_t)__cvta_generic_to_shared(from);
-    return (uint64_t)((at & 0x3ffffu) >> 4) | (uint64_t)1 << 16 | (uint64_t)64 << 32 |
-           (uint64_t)1 << 62;
+    return (uint64_t)((lw_shared_at(from) & 0x3ffffu) >> 4) | (uint64_t)1 << 16 |
+           (uint64_t)64 << 32 | (uint64_t)1 << 62;
+}
+LW_ON_DEVICE lw_rows lw_rows_behind(lw_rows r, int bytes)
+{
+    return r + (uint64_t)(uint32_t)(bytes / 16);
 }
 
 #define SUMS_4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
@@ -36,22 +80,22 @@ LW_ON_DEVICE uint64_t lw_group_rows(const void *from)
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, " \
     "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 /* sum [64 x 128] += left [64 x 16] right^T [128 x 16] */
-LW_ON_DEVICE void lw_group_product_128(float sum[64], const void *left, const void *right)
+LW_ON_DEVICE void lw_group_product_128(float sum[64], lw_rows left, lw_rows right)
 {
     asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" NAMES_32
                  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, "
                  "%47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
                  "%63}, %64, %65, 1, 1, 1, 0, 0;"
                  : SUMS_16(0), SUMS_16(16), SUMS_16(32), SUMS_16(48)
-                 : "l"(lw_group_rows(left)), "l"(lw_group_rows(right)));
+                 : "l"(left), "l"(right));
 }
 /* sum [64 x 64] += left [64 x 16] right^T [64 x 16] */
-LW_ON_DEVICE void lw_group_product_64(float sum[32], const void *left, const void *right)
+LW_ON_DEVICE void lw_group_product_64(float sum[32], lw_rows left, lw_rows right)
 {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_32
                  "}, %32, %33, 1, 1, 1, 0, 0;"
                  : SUMS_16(0), SUMS_16(16)
-                 : "l"(lw_group_rows(left)), "l"(lw_group_rows(right)));
+                 : "l"(left), "l"(right));
 }
 #undef SUMS_4
 #undef SUMS_16
@@ -60,14 +104,32 @@ LW_ON_DEVICE void lw_group_product_64(float sum[32], const void *left, const voi
 void lw_emu_group_product(float *sum, const void *left, const void *right, int columns);
 void lw_emu_group_commit(void);
 void lw_emu_group_wait(int but); /* products are made no earlier than here */
+void lw_emu_barrier_make(uint64_t *b);
+void lw_emu_barrier_expect(uint64_t *b, uint32_t bytes);
+void lw_emu_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *b);
+void lw_emu_barrier_wait(uint64_t *b, uint32_t odd); /* copies land no earlier than here */
+#define LW_BARRIERS_MADE() ((void)0)
+#define lw_barrier_make(b) lw_emu_barrier_make(b)
+#define lw_barrier_expect(b, bytes) lw_emu_barrier_expect(b, bytes)
+#define lw_copy_bulk(to, from, bytes, b) lw_emu_copy_bulk(to, from, bytes, b)
+#define lw_barrier_wait(b, odd) lw_emu_barrier_wait(b, odd)
 #define LW_GROUP_BEGIN() ((void)0)
 #define LW_GROUP_COMMIT() lw_emu_group_commit()
 #define LW_GROUP_WAIT_FOR(n) lw_emu_group_wait(n)
-LW_ON_DEVICE void lw_group_product_128(float sum[64], const void *left, const void *right)
+typedef const unsigned char *lw_rows;
+LW_ON_DEVICE lw_rows lw_group_rows(const void *from)
+{
+    return (lw_rows)from;
+}
+LW_ON_DEVICE lw_rows lw_rows_behind(lw_rows r, int bytes)
+{
+    return r + bytes;
+}
+LW_ON_DEVICE void lw_group_product_128(float sum[64], lw_rows left, lw_rows right)
 {
     lw_emu_group_product(sum, left, right, 128);
 }
-LW_ON_DEVICE void lw_group_product_64(float sum[32], const void *left, const void *right)
+LW_ON_DEVICE void lw_group_product_64(float sum[32], lw_rows left, lw_rows right)
 {
     lw_emu_group_product(sum, left, right, 64);
 }

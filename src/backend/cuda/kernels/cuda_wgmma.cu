@@ -1,41 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products of bf16 on tensor cores of compute capability 9.0, sums in f32: groups of four warps multiply places of
- * cuda_tiles.h while the next are filled. A place is filled again when all are through the step before the last.
+ * cuda_tiles.h, or of cuda_pixels_stay.h, while the next are filled. A place is filled again when all are through the step
+ * before the last, or the last.
  */
-#include "backend/cuda/kernels/cuda_tiles.h"
-#include "backend/cuda/kernels/cuda_warpgroup.h"
+#include "backend/cuda/kernels/cuda_pixels_stay.h"
+
+/* sum += left right^T of 64 numbers of the depth, `blocks` times 64 rows from left on. */
+LW_ON_DEVICE void wgmma_step(const tile_shape t, const int blocks, float *sum, lw_rows left,
+                             lw_rows right)
+{
+    LW_UNROLL
+    for (int k = 0; k < TILE_ROW; k += 32)
+        LW_UNROLL
+    for (int i = 0; i < blocks; i++) {
+        lw_rows l = lw_rows_behind(left, i * 64 * TILE_ROW + k), r = lw_rows_behind(right, k);
+        if (t.columns == 128)
+            lw_group_product_128(sum + i * 64, l, r);
+        else
+            lw_group_product_64(sum + i * 32, l, r);
+    }
+}
+
+LW_ON_DEVICE void wgmma_clear(float *sum, const int numbers)
+{
+    LW_UNROLL
+    for (int i = 0; i < numbers; i++)
+        sum[i] = 0.0f;
+}
+
+/* Behind the last product: sums, and those of parts before if there are any, to what is made of them. */
+LW_ON_DEVICE void wgmma_end(const lw_cuda_product *a, const tile_shape t, const int blocks,
+                            const tile_state *s, float *sum, const float *total,
+                            unsigned char *shared)
+{
+    int warp = LW_TID / 32, lane = LW_TID % 32;
+    float *room = (float *)(void *)shared;
+    LW_GROUP_WAIT_FOR(0);
+    LW_COPY_WAIT();
+    LW_SYNC();
+    if (total) {
+        LW_UNROLL
+        for (int i = 0; i < blocks * t.columns / 2; i++)
+            sum[i] += total[i];
+    }
+    if (a->apart && !tile_join(a, t, s, sum, shared))
+        return;
+    LW_UNROLL
+    for (int i = 0; i < blocks; i++)
+        LW_UNROLL
+    for (int j = 0; j < t.columns / 4; j++) {
+        int row = (warp / 4 * blocks + i) * 64 + warp % 4 * 16 + lane / 4 + j % 2 * 8;
+        lw_two two = {{sum[i * t.columns / 2 + j * 2], sum[i * t.columns / 2 + j * 2 + 1]}};
+        *(lw_two *)(void *)(room + row * tile_pitch(t) + j / 2 * 8 + lane % 4 * 2) = two;
+    }
+    LW_SYNC();
+    tile_finish(a, t, s, room);
+}
 
 /* `blocks` of 64 rows for each group; adds: there is room for the sums of parts before */
 LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const int blocks,
                              const bool adds, unsigned char *shared)
 {
     const int numbers = blocks * t.columns / 2;
-    int warp = LW_TID / 32, lane = LW_TID % 32, row0 = warp / 4 * blocks * 64;
-    float sum[128], total[64], *room = (float *)(void *)shared;
+    int row0 = LW_TID / 128 * blocks * 64;
+    float sum[128], total[64];
     tile_state s;
     tile_begin(a, t, &s, shared);
-    LW_UNROLL
-    for (int i = 0; i < numbers; i++) {
-        sum[i] = 0.0f;
-        if (adds)
-            total[i] = 0.0f;
-    }
+    wgmma_clear(sum, numbers);
+    if (adds)
+        wgmma_clear(total, numbers);
     LW_ROLLED
     while (s.step < s.n) {
         const unsigned char *place = tile_next(a, t, &s, shared);
         LW_GROUP_BEGIN();
-        LW_UNROLL
-        for (int k = 0; k < TILE_ROW; k += 32)
-            LW_UNROLL
-            for (int i = 0; i < blocks; i++) {
-                const unsigned char *left = place + (row0 + i * 64) * TILE_ROW + k;
-                const unsigned char *right = place + t.rows * TILE_ROW + k;
-                if (t.columns == 128)
-                    lw_group_product_128(sum + i * 64, left, right);
-                else
-                    lw_group_product_64(sum + i * 32, left, right);
-            }
+        wgmma_step(t, blocks, sum, lw_group_rows(place + row0 * TILE_ROW),
+                   lw_group_rows(place + t.rows * TILE_ROW));
         LW_GROUP_COMMIT();
         LW_GROUP_WAIT_FOR(1);
         if (!adds || !tile_part_ends(a, &s))
@@ -43,39 +83,60 @@ LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const
         LW_GROUP_WAIT_FOR(0);
         tile_keep(total, sum, numbers);
     }
-    LW_GROUP_WAIT_FOR(0);
-    LW_COPY_WAIT();
-    LW_SYNC();
-    if (adds) {
+    wgmma_end(a, t, blocks, &s, sum, adds ? total : NULL, shared);
+}
+
+/* The same of pixels that stay. */
+LW_ON_DEVICE void wgmma_stay(const lw_cuda_product *a, const tile_shape t, const int blocks,
+                             const bool adds, unsigned char *shared)
+{
+    const int numbers = blocks * t.columns / 2;
+    int row0 = LW_TID / 128 * blocks * 64;
+    float sum[128], total[64];
+    stay_state s;
+    stay_begin(a, t, &s, shared);
+    wgmma_clear(sum, numbers);
+    if (adds)
+        wgmma_clear(total, numbers);
+    LW_ROLLED
+    while (s.tile.step < s.tile.n) {
+        lw_rows right = lw_group_rows(stay_next(a, t, &s, shared));
+        int line = s.tap / 3 * a->wide.by + s.tap % 3;
+        lw_rows left = lw_group_rows(shared + s.tile.step % 2 * stay_room(t) + (row0 + line) * TILE_ROW);
+        LW_GROUP_BEGIN();
         LW_UNROLL
-        for (int i = 0; i < numbers; i++)
-            sum[i] += total[i];
+        for (int k = 0; k < t.taps; k++) /* one, or a line of three */
+            wgmma_step(t, blocks, sum, lw_rows_behind(left, k * TILE_ROW),
+                       lw_rows_behind(right, k * t.columns * TILE_ROW));
+        LW_GROUP_COMMIT();
+        if (t.places - t.ahead > 1)
+            LW_GROUP_WAIT_FOR(1);
+        else
+            LW_GROUP_WAIT_FOR(0);
+        s.tap += t.taps;
+        if (s.tap < STAY_TAPS)
+            continue;
+        s.tap = 0;
+        s.tile.step++;
+        if (!adds || !tile_part_ends(a, &s.tile))
+            continue;
+        LW_GROUP_WAIT_FOR(0);
+        tile_keep(total, sum, numbers);
     }
-    if (a->apart && !tile_join(a, t, &s, sum, shared))
-        return;
-    LW_UNROLL
-    for (int i = 0; i < blocks; i++)
-        LW_UNROLL
-        for (int j = 0; j < t.columns / 4; j++) {
-            int row = row0 + i * 64 + warp % 4 * 16 + lane / 4 + j % 2 * 8;
-            lw_two two = {{sum[i * t.columns / 2 + j * 2], sum[i * t.columns / 2 + j * 2 + 1]}};
-            *(lw_two *)(void *)(room + row * tile_pitch(t) + j / 2 * 8 + lane % 4 * 2) = two;
-        }
-    LW_SYNC();
-    tile_finish(a, t, &s, room);
+    wgmma_end(a, t, blocks, &s.tile, sum, adds ? total : NULL, shared);
 }
 
 LW_KERNEL_EARLY(wgmma_256x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 256, 128, 8, 4, 2, true};
+    const tile_shape t = {256, 256, 128, 8, 4, 2, true, 0};
     wgmma_tile(&a, t, 2, false, shared);
 }
 
 LW_KERNEL_EARLY(wgmma_128x128, lw_cuda_product, 256, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 8, 3, 1, true};
+    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 0};
     wgmma_tile(&a, t, 1, false, shared);
 }
 
@@ -83,13 +144,35 @@ LW_KERNEL_EARLY(wgmma_128x128, lw_cuda_product, 256, 2)
 LW_KERNEL_EARLY(wgmma_128x128_parts, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 8, 6, 4, true};
+    const tile_shape t = {256, 128, 128, 8, 6, 4, true, 0};
     wgmma_tile(&a, t, 1, true, shared);
 }
 
 LW_KERNEL_EARLY(wgmma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {128, 64, 64, 8, 6, 4, true};
+    const tile_shape t = {128, 64, 64, 8, 6, 4, true, 0};
     wgmma_tile(&a, t, 1, true, shared);
+}
+
+LW_KERNEL_EARLY(stay_256x128, lw_cuda_product, 256, 1)
+{
+    LW_SHARED_AT_LAUNCH(shared);
+    const tile_shape t = {256, 256, 128, 8, 3, 1, true, 3};
+    wgmma_stay(&a, t, 2, false, shared);
+}
+
+LW_KERNEL_EARLY(stay_128x128, lw_cuda_product, 256, 1)
+{
+    LW_SHARED_AT_LAUNCH(shared);
+    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 3};
+    wgmma_stay(&a, t, 1, true, shared);
+}
+
+/* Of few tiles: all weights of a chunk lie ready before its pixels do. */
+LW_KERNEL_EARLY(stay_64x64, lw_cuda_product, 128, 2)
+{
+    LW_SHARED_AT_LAUNCH(shared);
+    const tile_shape t = {128, 64, 64, 8, 3, 2, true, 3};
+    wgmma_stay(&a, t, 1, true, shared);
 }
