@@ -97,12 +97,23 @@ static lw_val join_params(lw_rewrite *r, const lw_node *const *part, int n, int 
     return lw_rewrite_join(r->to, all, n);
 }
 
-/* One product for all, in the scope of what makes x; slices of it for what each made. */
+/* Enters the scope of a product for all: what n is called in its block, but in none. */
+static const char *enter_scope(lw_rewrite *r, const lw_node *n)
+{
+    const char *up = lw_rewrite_scope(r, n), *dot = strrchr(n->scope, '.');
+    if (dot) {
+        lw_scope_top(r->to);
+        lw_scope_push(r->to, dot + 1);
+    }
+    return up;
+}
+
+/* One product for all, and slices of it for what each made. */
 static int emit_joined(lw_rewrite *r, const lw_node *const *part, int n)
 {
-    const lw_node *first = part[0], *x = lw_val_node(r->from, first->in[0]);
+    const lw_node *first = part[0];
     const bool bias = operand(first, 2);
-    const char *up = lw_rewrite_scope(r, x);
+    const char *up = enter_scope(r, first);
     const lw_val in[3] = {lw_rewrite_map(r, first->in[0]), join_params(r, part, n, 1),
                           bias ? join_params(r, part, n, 2) : LW_NOVAL};
     lw_val y = lw_graph_op(r->to, LW_OP_MATMUL, in, bias ? 3 : 2, first->attr, first->attr_size);

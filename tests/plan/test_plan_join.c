@@ -80,6 +80,7 @@ static void test_joined(void **state)
     const lw_node *n = lab_node(g, LW_OP_MATMUL, 0);
     assert_int_equal(lw_type_last(lw_val_type(g, n->out[0])), 16 + 32 + 8 + 32 + 16);
     assert_int_equal(lw_val_type(g, n->in[1]).dim[0], 16 + 32 + 8 + 32 + 16);
+    assert_string_equal(n->scope, "time");
     LW_CLEANUP(lw_graph_free) lw_graph *packed = lab_passes(l, "pack");
     assert_int_equal(lw_val_node(packed, lab_node(packed, LW_OP_MATMUL, 0)->in[1])->op, LW_OP_PACK);
     assert_int_equal(lab_count(packed, LW_OP_PACK), BLOCKS + 1);
