@@ -19,6 +19,7 @@ static const pass_row passes[] = {
     {"simplify", OPTIMISED, lw_pass_simplify, NULL},
     {"upconv", OPTIMISED, lw_pass_upconv, NULL},
     {"fuse", OPTIMISED, lw_pass_fuse, NULL},
+    {"join", OPTIMISED, lw_pass_join, NULL},
     {"precision", NARROW, lw_pass_precision,
      NULL}, /* on what is fused, before weights are packed for it */
     {"pack", ALWAYS, lw_pass_pack, NULL},

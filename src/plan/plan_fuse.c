@@ -310,10 +310,8 @@ int lw_pass_fuse(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
     (void)o;
     LW_CLEANUP(lw_free)
     bool *params_only = lw_plan_params_only(*g);
-    fusing f = {.params_only = params_only};
+    fusing f = {.params_only = params_only, .backward = lw_plan_has_gradients(*g)};
     if (!params_only)
         return LW_ENOMEM;
-    for (uint32_t i = 0; i < lw_graph_node_count(*g); i++)
-        f.backward = f.backward || lw_graph_node(*g, i)->backward;
     return lw_rewrite_graph(g, dev, fuse_node, &f);
 }

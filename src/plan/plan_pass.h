@@ -28,12 +28,16 @@ int lw_rewrite_from(const lw_graph *from, lw_device *dev, lw_rewrite_fn *fn, voi
                     lw_graph **out);
 /* The default: the same node on mapped inputs; leaf attributes are copied deeply. */
 int lw_rewrite_copy(lw_rewrite *r, const lw_node *n, void *arg);
+/* Nodes made beside old node n stand in its scope: enters that and returns the former one. */
+const char *lw_rewrite_scope(lw_rewrite *r, const lw_node *n);
 /* The node with these inputs and attributes instead. */
 int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in, int n_in,
                     const void *attr, size_t attr_size);
 /* Output 0 of the node op(in) with these attributes in r->to: the one that is there, or a new one.
  */
 lw_val lw_rewrite_shared(lw_rewrite *r, lw_op op, lw_val in, const void *attr, size_t attr_size);
+/* Parts along the first dimension, of which there is one at least; `part` is written. */
+lw_val lw_rewrite_join(lw_graph *g, lw_val *part, int n);
 /* The new value that stands for old value v (invalid stays invalid). */
 lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 
@@ -42,6 +46,9 @@ lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 void lw_plan_mark_params_only(const lw_graph *g, bool *mark);
 /* The same in memory of its own (lw_free), or NULL. */
 bool *lw_plan_params_only(const lw_graph *g);
+
+/* Is there a backward pass? */
+bool lw_plan_has_gradients(const lw_graph *g);
 
 /* ---- the passes, in order -------------------------------------------------------------------- */
 
@@ -52,8 +59,8 @@ int lw_plan_verify(const lw_graph *g);
 /* A rewriting pass replaces *g. What each does stands at the top of its file, plan_<pass>.c; which
  * run when is the table in plan_compile.c. */
 typedef int lw_rewrite_pass(lw_graph **g, lw_device *dev, const lw_compile_opts *o);
-lw_rewrite_pass lw_pass_simplify, lw_pass_upconv, lw_pass_fuse, lw_pass_precision, lw_pass_pack,
-    lw_pass_chain, lw_pass_slices, lw_pass_outputs, lw_pass_recompute;
+lw_rewrite_pass lw_pass_simplify, lw_pass_upconv, lw_pass_fuse, lw_pass_join, lw_pass_precision,
+    lw_pass_pack, lw_pass_chain, lw_pass_slices, lw_pass_outputs, lw_pass_recompute;
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 

@@ -260,17 +260,10 @@ static lw_val quant_pair(precision *p, lw_graph *to, int32_t edge)
     return p->pair[edge];
 }
 
-/* Nodes made beside n stand in its scope. */
-static const char *enter_scope(lw_rewrite *r, const lw_node *n)
-{
-    const char *scope = lw_arena_strdup(lw_graph_arena(r->to), n->scope);
-    return lw_scope_set(r->to, scope ? scope : "");
-}
-
 /* Behind n: the casts of its outputs that narrow products read. */
 static int add_casts(lw_rewrite *r, const lw_node *n, precision *p)
 {
-    const char *up = enter_scope(r, n);
+    const char *up = lw_rewrite_scope(r, n);
     for (int i = 0; i < n->n_out; i++) {
         typed_val *v = &p->val[n->out[i].id];
         lw_val f32 = r->map[n->out[i].id];
@@ -303,7 +296,7 @@ static int emit_reshape(lw_rewrite *r, const lw_node *n, precision *p)
     lw_type t = ((const lw_attr_type *)n->attr)->type;
     const typed_val *in = &p->val[n->in[0].id];
     typed_val *out = &p->val[n->out[0].id];
-    const char *up = enter_scope(r, n);
+    const char *up = lw_rewrite_scope(r, n);
     const bool low = !in->f32 && lw_val_ok(in->as_bf16), either = out->either && !out->f32;
     if (out->f32 || (either && !low))
         r->map[n->out[0].id] = reshape_as(r, lw_rewrite_map(r, n->in[0]), t);
@@ -391,7 +384,7 @@ static bool emit_patches(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     if (!low_patches(p, r->from, n))
         return false;
     const lw_attr_conv *a = n->attr;
-    const char *up = enter_scope(r, n);
+    const char *up = lw_rewrite_scope(r, n);
     lw_val rows = lw_patches(r->to, p->val[n->in[0].id].as_bf16, a->kh), in[4] = {{0}};
     lw_type w = lw_type_of(LW_F32, 2, a->o, lw_type_last(lw_val_type(r->to, rows)));
     for (int i = 2; i < LW_MIN(n->n_in, 4); i++)
@@ -414,7 +407,7 @@ static lw_val operand_bf16(lw_rewrite *r, const lw_node *n, int i, precision *p)
     if (!n->backward || !v->f32_again || lw_val_node(r->from, old)->backward)
         return v->as_bf16;
     if (!lw_val_ok(v->bf16_again)) {
-        const char *up = enter_scope(r, n);
+        const char *up = lw_rewrite_scope(r, n);
         v->bf16_again = lw_cast(r->to, lw_rewrite_map(r, old), LW_BF16, LW_NOVAL);
         lw_scope_set(r->to, up);
     }

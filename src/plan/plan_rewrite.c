@@ -10,11 +10,16 @@ lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v)
     return lw_val_ok(v) ? r->map[v.id] : v;
 }
 
+const char *lw_rewrite_scope(lw_rewrite *r, const lw_node *n)
+{
+    const char *scope = lw_arena_strdup(lw_graph_arena(r->to), n->scope);
+    return lw_scope_set(r->to, scope ? scope : "");
+}
+
 int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in, int n_in,
                     const void *attr, size_t attr_size)
 {
-    const char *scope = lw_arena_strdup(lw_graph_arena(r->to), n->scope);
-    const char *up = lw_scope_set(r->to, scope ? scope : "");
+    const char *up = lw_rewrite_scope(r, n);
     lw_node *m = lw_graph_add(r->to, op, in, n_in, attr, attr_size);
     lw_scope_set(r->to, up);
     if (!m)
@@ -40,6 +45,15 @@ lw_val lw_rewrite_shared(lw_rewrite *r, lw_op op, lw_val in, const void *attr, s
             return n->out[0];
     }
     return lw_graph_op(r->to, op, &in, 1, attr, attr_size);
+}
+
+/* In pairs, so that little is copied twice. */
+lw_val lw_rewrite_join(lw_graph *g, lw_val *part, int n)
+{
+    for (; n > 1; n = (n + 1) / 2)
+        for (int i = 0; i < (n + 1) / 2; i++)
+            part[i] = 2 * i + 1 < n ? lw_concat(g, part[2 * i], part[2 * i + 1], 0) : part[2 * i];
+    return part[0];
 }
 
 int lw_rewrite_copy(lw_rewrite *r, const lw_node *n, void *arg)
@@ -138,4 +152,12 @@ bool *lw_plan_params_only(const lw_graph *g)
     if (mark)
         lw_plan_mark_params_only(g, mark);
     return mark;
+}
+
+bool lw_plan_has_gradients(const lw_graph *g)
+{
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
+        if (lw_graph_node(g, k)->backward)
+            return true;
+    return false;
 }

@@ -67,13 +67,10 @@ static bool picture_by_picture(const lw_graph *g, const lw_node *n, const slices
 
 static bool is_inference(const lw_graph *g)
 {
-    for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
-        if (lw_graph_node(g, k)->backward)
-            return false;
     for (int i = 0; i < lw_graph_output_count(g); i++)
         if (lw_val_ok(lw_graph_output_at(g, i)->into))
             return false;
-    return true;
+    return !lw_plan_has_gradients(g);
 }
 
 /* Is what node i makes read by others than the first n nodes, or by the caller? */
@@ -172,15 +169,6 @@ static lw_val emit_node(lw_rewrite *r, const slices *s, int n, const lw_val *mad
     return v;
 }
 
-/* Parts side by side in pairs, so that little is copied twice. */
-static lw_val join(lw_graph *g, lw_val *part, int n)
-{
-    for (; n > 1; n = (n + 1) / 2)
-        for (int i = 0; i < (n + 1) / 2; i++)
-            part[i] = 2 * i + 1 < n ? lw_concat(g, part[2 * i], part[2 * i + 1], 0) : part[2 * i];
-    return part[0];
-}
-
 static int emit_slices(lw_rewrite *r, slices *s)
 {
     int parts = (int)LW_CEIL_DIV(s->batch, s->images);
@@ -201,7 +189,7 @@ static int emit_slices(lw_rewrite *r, slices *s)
             continue;
         for (int p = 0; p < parts; p++)
             part[p] = made[(ptrdiff_t)p * s->n + i];
-        r->map[s->node[i]->out[0].id] = join(r->to, part, parts);
+        r->map[s->node[i]->out[0].id] = lw_rewrite_join(r->to, part, parts);
     }
     s->emitted = true;
     return lw_graph_error(r->to);

@@ -37,7 +37,7 @@ out_has '-- pack'
 expect 0 inspect net --plan
 out_has 'group_norm'
 expect 2 inspect net --pass fusion
-err_has 'fuse, precision, pack, chain, slices, outputs, recompute, all'
+err_has 'fuse, join, precision, pack, chain, slices, outputs, recompute, all'
 expect 0 inspect net --pass precision --precision bf16
 out_has '-- precision'
 out_has 'bf16['

@@ -54,10 +54,11 @@ lw_graph *lab_passes(plan_lab *l, const char *last)
     static const struct {
         const char *name;
         lw_rewrite_pass *run;
-    } passes[] = {{"simplify", lw_pass_simplify}, {"upconv", lw_pass_upconv},
-                  {"fuse", lw_pass_fuse},         {"pack", lw_pass_pack},
-                  {"chain", lw_pass_chain},       {"slices", lw_pass_slices},
-                  {"outputs", lw_pass_outputs},   {"recompute", lw_pass_recompute}};
+    } passes[] = {{"simplify", lw_pass_simplify},  {"upconv", lw_pass_upconv},
+                  {"fuse", lw_pass_fuse},          {"join", lw_pass_join},
+                  {"pack", lw_pass_pack},          {"chain", lw_pass_chain},
+                  {"slices", lw_pass_slices},      {"outputs", lw_pass_outputs},
+                  {"recompute", lw_pass_recompute}};
     const lw_compile_opts o = {.opt = 1};
     lw_graph *g = NULL;
     if (lw_rewrite_from(l->g, l->dev, lw_rewrite_copy, NULL, &g) < 0)

@@ -23,8 +23,8 @@ void lab_open_conv(plan_lab *l, int threads, lw_isa isa, lw_conv_mode conv);
 void lab_close(plan_lab *l);
 /* Fixes and initialises the store, compiles and makes an exec; asserts that it works. */
 void lab_compile(plan_lab *l, int opt);
-/* Runs passes up to and with `last` ("simplify", "upconv", "fuse", "pack", "chain", "slices", "outputs", "recompute")
- * on a copy of the graph. */
+/* Runs passes up to and with `last` ("simplify", "upconv", "fuse", "join", "pack", "chain", "slices", "outputs",
+ * "recompute") on a copy of the graph. */
 lw_graph *lab_passes(plan_lab *l, const char *last);
 /* Nodes of an op in a graph; node k of that op (fails when absent). */
 int lab_count(const lw_graph *g, lw_op op);

@@ -121,7 +121,7 @@ static void test_unet_sample(void **state)
 static void test_one_pass(void **state)
 {
     (void)state;
-    static const char *const passes[] = {"graph", "simplify", "upconv", "fuse",
+    static const char *const passes[] = {"graph", "simplify", "upconv", "fuse",   "join",
                                          "pack",  "chain",    "slices", "outputs"};
     LW_CLEANUP(lw_str_clear) lw_str joined = {0}, all = {0};
     plan_lab l;

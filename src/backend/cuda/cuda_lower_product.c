@@ -225,7 +225,7 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
 }
 
 /* What tiles would be mostly empty of: a matter of a picture's shape, not of how many there are; and where there are few tiles
- * of a matrix, smaller ones, whose sums have the same order. */
+ * of a matrix, or few of their rows would be filled, smaller ones, whose sums have the same order. */
 static void set_other(const cuda_lower *c, product_step *s)
 {
     lw_cuda_product *a = &s->a;
@@ -235,7 +235,7 @@ static void set_other(const cuda_lower *c, product_step *s)
         LW_MAX(a->m, (int64_t)a->n) * a->k > INT32_MAX ||
         lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
         return;
-    if (matrix && a->k % 4 == 0 && a->w_pitch == a->k && all < 64) {
+    if (matrix && a->k % 4 == 0 && a->w_pitch == a->k && (all < 64 || a->m <= LW_CUDA_FEW_ROWS)) {
         s->tiled.kernel = LW_CUDA_matmul_few;
         s->tiled.blocks = LW_CEIL_DIV(a->m, LW_CUDA_FEW_ROWS);
         s->tiled.across = LW_CEIL_DIV(a->n, LW_CUDA_FEW_COLUMNS);

@@ -23,8 +23,8 @@ static const lw_option options[] = {
      .help = "print the graph of a model folder"},
     {LW_OPT(inspect_cli, pass), .name = "pass", .unit = "name", .group = "Networks",
      .help =
-         "the graph after this pass: graph (as built), simplify, upconv, fuse, precision, pack, "
-         "chain, slices, outputs, recompute, or all that run (implies --graph)"},
+         "the graph after this pass: graph (as built), simplify, upconv, fuse, join, precision, "
+         "pack, chain, slices, outputs, recompute, or all that run (implies --graph)"},
     {LW_OPT(inspect_cli, plan), .name = "plan", .group = "Networks",
      .help = "print the plan: steps with shapes, tasks and cost, and the memory map"},
     {LW_OPT(inspect_cli, batch), .name = "batch-size", .fallback = "1", .min = 1, .max = 65536,

@@ -6,16 +6,11 @@
 
 static const struct {
     const char *name, *needs; /* the option without which it does not run */
-} passes[] = {{"graph", NULL},
-              {"simplify", "--opt 1"},
-              {"upconv", "--opt 1"},
-              {"fuse", "--opt 1"},
-              {"precision", "--precision bf16 or int8"},
-              {"pack", NULL},
-              {"chain", "--opt 1"},
-              {"slices", "--opt 1"},
-              {"outputs", NULL},
-              {"recompute", "--recompute"}};
+} passes[] = {
+    {"graph", NULL},     {"simplify", "--opt 1"},     {"upconv", "--opt 1"},
+    {"fuse", "--opt 1"}, {"join", "--opt 1"},         {"precision", "--precision bf16 or int8"},
+    {"pack", NULL},      {"chain", "--opt 1"},        {"slices", "--opt 1"},
+    {"outputs", NULL},   {"recompute", "--recompute"}};
 
 static int check_pass(const char *pass)
 {

@@ -85,8 +85,8 @@ LW_ON_DEVICE lw_four few_read(const lw_cuda_product *a, const int i, int32_t k)
 }
 
 /*
- * Products whose tiles of 64 x 64 would leave most of a GPU idle, of w [n][k] with k a multiple of four: tiles of 16 x 32, a warp
- * for 8 x 8 of them. What comes next is read while it is multiplied. Sums are taken in the order of the large tiles: they have
+ * Products whose tiles of 64 x 64 would leave most of a GPU idle or be mostly empty, of w [n][k] with k a multiple of four:
+ * tiles of 16 x 32, a warp for 8 x 8 of them. What comes next is read while it is multiplied. Sums are taken in the order of the large tiles: they have
  * the same bits, whatever the number of rows.
  */
 LW_KERNEL(matmul_few, lw_cuda_product, 256)
