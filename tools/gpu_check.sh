@@ -172,6 +172,11 @@ profiles() {
 }
 
 # Lines of rows.txt beside their floors, as JSON; what was not timed has no p50.
+# What this GPU can do at most, beside which the times are read.
+peaks() {
+    "$program" info --peak --json --device cuda >"$out/peak.json" && grep -A 14 '"peak"' "$out/peak.json"
+}
+
 json_rows() {
     awk -v floors="$floors" '
         function number(key, text) {return (text + 0 > 0) ? sprintf(", \"%s\": %s", key, text) : ""}
@@ -196,7 +201,7 @@ write_results() {
         paste -sd, "$out/stages.jsonl"
         printf ']'
         [ -s "$out/rows.txt" ] && printf ',\n"rows": [%s]' "$(json_rows)"
-        for file in "$out"/info.json "$out"/bench_*.json "$out"/profile*.json; do
+        for file in "$out"/info.json "$out"/bench_*.json "$out"/profile*.json "$out/peak.json"; do
             name=${file##*/}
             [ -s "$file" ] && printf ',\n"%s": %s' "${name%.json}" "$(cat "$file")"
         done
@@ -208,7 +213,7 @@ nvidia-smi -q >"$out/nvidia-smi.log" 2>&1
 "$program" info --json | tee "$out/info.json"
 grep -q '"cuda"' "$out/info.json" && ! grep -q '"devices": \["cpu"\]' "$out/info.json" || exit 6
 trap write_results EXIT
-export -f compare refuses make_networks commands near bench time_unet time_sampling time_field time_live time_vit profiles
+export -f compare refuses make_networks commands near bench time_unet time_sampling time_field time_live time_vit profiles peaks
 export program build out short
 stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 "$build/test_ops" || exit 1
 stage drift 40 env LW_OPS_DEVICE=cuda "$build/test_drift_device"
@@ -223,6 +228,7 @@ fi
 stage time_live 60 bash -c time_live
 stage time_vit 70 bash -c time_vit
 stage profiles 40 bash -c profiles
+stage peaks 30 bash -c peaks
 # last: slow, and what is left of the time is theirs
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck; do

@@ -23,8 +23,12 @@ int lw_backend_open(const char *name, const lw_backend_options *options, lw_devi
     for (size_t i = 0; i < LW_COUNT(devices); i++)
         if (lw_str_eq(name, devices[i].name))
             return devices[i].open(options, out);
-    if (is_cuda(name))
-        return lw_cuda_open(name, options, out);
+    if (is_cuda(name)) {
+        int rc = lw_cuda_open(name, options, out);
+        if (rc == LW_EDEVICE && lw_backend_working()) /* no kernels for it, or too old */
+            lw_backend_refuse();
+        return rc;
+    }
     return lw_fail(LW_EDEVICE, "there is no device '%s'; there are cpu, cpu-discrete and cuda[:N]",
                    name);
 }
@@ -85,6 +89,36 @@ int lw_backend_failed(void)
 bool lw_backend_working(void)
 {
     return !*failure;
+}
+
+static bool refused, begun;
+static void (*on_begin)(void);
+
+void lw_backend_refuse(void)
+{
+    refused = true;
+}
+
+bool lw_backend_refused(void)
+{
+    return refused;
+}
+
+void lw_backend_begin(void)
+{
+    if (!begun && on_begin)
+        on_begin();
+    begun = true;
+}
+
+bool lw_backend_begun(void)
+{
+    return begun;
+}
+
+void lw_backend_on_begin(void (*tell)(void))
+{
+    on_begin = tell;
 }
 
 int lw_backend_gpu(char *line, size_t size)

@@ -37,6 +37,13 @@ int lw_backend_open(const char *name, const lw_backend_options *options, lw_devi
  * with what it has computed to ask. LW_EDEVICE with the first failure of this process. */
 void lw_backend_fail(const char *why);
 int lw_backend_failed(void);
+/* What is asked of a GPU is not there on it: LW_EDEVICE, and nothing is broken. */
+void lw_backend_refuse(void);
+bool lw_backend_refused(void);
+/* A GPU computes: what comes out from here on is its own. The first time `tell` (or NULL) hears of it. */
+void lw_backend_begin(void);
+bool lw_backend_begun(void);
+void lw_backend_on_begin(void (*tell)(void));
 /* None has failed: an LW_EDEVICE of compiling a plan means that the device lacks one of its ops. */
 bool lw_backend_working(void);
 /* One line about the first GPU; LW_EDEVICE: why there is none. */

@@ -9,6 +9,7 @@
  *   cli_parse        argv over the tables; cli_config: YAML over the same tables
  *   cli_help         usage, groups, defaults
  *   cli_progress     bar on a terminal, lines elsewhere; cli_signal: SIGINT as a question
+ *   cli_device       --device, and what auto takes
  *   cli_main         all of it in order, errors to exit codes
  *
  * An option is one static row. Its field in the config struct gives its type (bool, int32_t,

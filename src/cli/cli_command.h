@@ -22,13 +22,15 @@ typedef struct lw_cli_globals {
 typedef struct lw_cli lw_cli;
 
 typedef struct lw_command {
-    const char *name;                              /* "train drift": words as typed */
-    const char *summary;                           /* one line */
-    const char *usage;                             /* "SOURCE [options]": what follows the name */
-    const char *notes;                             /* paragraphs after the options, or NULL */
-    const char *examples;                          /* command lines, one a line, or NULL */
-    const lw_option *options[LW_OPT_MAX_SETS - 1]; /* tables over the one config struct */
-    size_t config_size;                            /* bytes; zeroed, then defaults */
+    const char *name;                               /* "train drift": words as typed */
+    const char *summary;                            /* one line */
+    const char *usage;                              /* "SOURCE [options]": what follows the name */
+    const char *notes;                              /* paragraphs after the options, or NULL */
+    const char *examples;                           /* command lines, one a line, or NULL */
+    const lw_option *options[LW_OPT_MAX_SETS - 1];  /* tables over the one config struct */
+    const char *(*not_on_gpus)(const void *config); /* why --device auto is the CPU, or NULL; NULL:
+                                                        nothing is known before plans are compiled */
+    size_t config_size;                             /* bytes; zeroed, then defaults */
     int (*run)(const lw_cli *cli, const void *config); /* 0 or LW_E* */
 } lw_command;
 
@@ -48,6 +50,15 @@ int lw_command_tables(const lw_command *command, lw_opts *o, void *config);
 
 /* The whole program: parses, runs, prints errors on stderr. Returns the process's exit code. */
 int lw_cli_main(int argc, char **argv);
+
+/* --device as it may be written; auto becomes the device that is taken, and is said on stderr where
+ * that is known: LW_EUSAGE, LW_EDEVICE. Before anything is opened. */
+int lw_cli_device_choose(lw_cli *cli);
+/* Runs the command. Where auto took a GPU that turns out to lack something before it computed
+ * anything, the command begins again on the CPU. */
+int lw_cli_device_run(lw_cli *cli);
+/* not_on_gpus of commands that train. */
+const char *lw_cli_device_trains(const void *config);
 
 /* True when the user set this option by argv or --config. */
 bool lw_cli_given(const lw_cli *cli, const char *option);

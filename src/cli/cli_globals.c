@@ -27,7 +27,8 @@ const lw_option lw_global_options[] = {
     {LW_OPT(lw_cli_globals, device), .name = "device", .resume = LW_RESUME_FREE, .fallback = "cpu",
      .group = "Global options",
      .help = "cpu; cuda[:N]: an NVIDIA GPU, for running networks in f32 and bf16 (no "
-             "training yet); auto: the CPU, for now; mps is refused"},
+             "training yet); auto: cuda:0 where it is there and computes all that the command "
+             "needs, else the CPU, and stderr says which and why; mps is refused"},
     {LW_OPT(lw_cli_globals, config), .name = "config", .path = LW_PATH_IN,
      .group = "Global options", .transient = true,
      .help = "YAML file with option names as keys, or FILE#SECTION of a recipe (docs/recipes); "

@@ -94,17 +94,6 @@ static int fail_command(const char *word, const char *next)
                    word, near);
 }
 
-static int check_device(const char *device)
-{
-    if (lw_str_eq(device, "cpu") || lw_str_eq(device, "auto"))
-        return 0;
-    if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:"))
-        return lw_backend_choose(device);
-    if (lw_str_eq(device, "mps"))
-        return lw_fail(LW_EDEVICE, "--device mps: Apple's GPUs are not computed on, only the CPU");
-    return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", device);
-}
-
 /* Tables of the command and the globals over fresh structs, all at their defaults. */
 static int lay_tables(lw_cli *cli, lw_arena *arena)
 {
@@ -184,14 +173,14 @@ static int run_command(lw_cli *cli, lw_arena *arena, int words)
         return print_text(&text);
     }
     LW_TRY(lw_opts_check_required(&cli->opts));
-    LW_TRY(check_device(cli->global.device));
+    LW_TRY(lw_cli_device_choose(cli));
     LW_TRY(lw_opts_check_outputs(&cli->opts));
     if (cli->global.quiet || cli->global.verbose)
         lw_log_set(cli->global.quiet ? LW_LOG_ERROR : LW_LOG_INFO);
     LW_TRY(place_threads(&cli->global));
     if (cli->global.tuned)
         LW_TRY(lw_session_tune(cli->global.tuned));
-    LW_TRY(cli->command->run(cli, cli->config));
+    LW_TRY(lw_cli_device_run(cli));
     return lw_backend_failed();
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
-  cli_config.c cli_globals.c cli_help.c cli_main.c cli_man.c cli_observer.c cli_options.c cli_output.c cli_parse.c
+  cli_config.c cli_device.c cli_globals.c cli_help.c cli_main.c cli_man.c cli_observer.c cli_options.c cli_output.c cli_parse.c
   cli_progress.c cli_signal.c cli_value.c commands/cmd_bench.c commands/cmd_check.c
   commands/cmd_compare.c commands/cmd_completion.c commands/cmd_convert.c commands/cmd_data.c
   commands/cmd_data_cache.c commands/cmd_demo.c commands/cmd_encode.c commands/cmd_fid.c commands/cmd_field.c commands/cmd_info.c commands/cmd_mc.c

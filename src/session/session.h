@@ -23,6 +23,7 @@
 #include "session/session_last_layer.h"
 #include "session/session_latents.h"
 #include "session/session_machine.h"
+#include "session/session_machine_gpu.h"
 #include "session/session_passes.h"
 #include "session/session_planted.h"
 #include "session/session_quantization.h"

@@ -30,7 +30,7 @@ set_tests_properties(test_cuda_networks test_cuda_rehearsal PROPERTIES LABELS cu
 add_test(NAME test_cuda_device COMMAND test_device cuda)
 set_tests_properties(test_cuda_device PROPERTIES LABELS cuda
   ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir}")
-foreach(case cuda cuda_networks)
+foreach(case cuda cuda_networks cuda_auto)
   add_test(NAME cli_${case} COMMAND sh ${CMAKE_SOURCE_DIR}/tests/cli/run_case.sh
     ${CMAKE_SOURCE_DIR}/tests/cli/${case}.sh $<TARGET_FILE:leeway> ${CMAKE_BINARY_DIR}/cli/${case})
   set_tests_properties(cli_${case} PROPERTIES LABELS cli TIMEOUT 900

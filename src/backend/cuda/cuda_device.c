@@ -185,6 +185,7 @@ static int run(void *self, const lw_launch *l)
 {
     cuda *d = self;
     LW_TRY(lw_cuda_follow(d, l->task.tick));
+    lw_backend_begin();
     if (l->low->phase[l->task.phase].n_tasks)
         l->low->phase[l->task.phase].fn(&l->task);
     return d->failed ? lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why) : 0;
@@ -230,6 +231,7 @@ static cuda_lower_fn *const lowerings[LW_OP_COUNT] = {
 
 int lw_cuda_lacks(const cuda_lower *c, const char *what)
 {
+    lw_backend_refuse();
     return lw_fail(LW_EDEVICE, "'%s'%s is not computed on GPUs yet; use --device cpu",
                    lw_op_get(c->n->op)->name, what);
 }

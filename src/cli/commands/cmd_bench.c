@@ -301,7 +301,7 @@ static void print_tuned(const lw_tuned_row *row, int n)
 static int run_tune(const lw_cli *cli, const bench_cli *o)
 {
     LW_CLEANUP(lw_free) lw_tuned_row *row = NULL;
-    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs = {0};
     const lw_tune_config c = {.threads = (int)cli->global.threads,
                               .samples = LW_MIN((int)o->c.samples, 15),
                               .filter = o->c.filter};

@@ -206,6 +206,16 @@ static int run(const lw_cli *cli, const void *config)
     return 0;
 }
 
+/* Whether there is a verdict is known when half of the work is done. */
+static const char *not_on_gpus(const void *config)
+{
+    const lw_compare_config *c = config;
+    return c->planted_steps > 0
+               ? "gradients, which --planted-steps moves pictures by, are not computed on "
+                 "GPUs yet (--planted-steps 0: none)"
+               : NULL;
+}
+
 const lw_command lw_cmd_compare = {
     .name = "compare",
     .summary =
@@ -222,6 +232,7 @@ const lw_command lw_cmd_compare = {
                 "resnet_cifar10:resnet56.safetensors --num-images 10000 "
                 "--ddim-steps 50 --output-dir compare",
     .options = {options},
+    .not_on_gpus = not_on_gpus,
     .config_size = sizeof(lw_compare_config),
     .run = run,
 };
