@@ -11,7 +11,7 @@ static const double long_enough = 5e-3; /* a run: nothing larger need be tried *
 static const double spent_enough =
     0.25; /* all runs of one size; clocks rise in the first of them */
 
-/* One plan, ready to run. */
+/* One plan, ready to run: x has the rank of what networks compute in bf16. */
 typedef struct trial {
     lw_device *dev;
     lw_store *store;
@@ -40,7 +40,7 @@ static int begin_trial(trial *t, int32_t rows, int32_t columns, lw_val *x)
 {
     LW_TRY(lw_graph_new(&t->graph));
     LW_TRY(lw_store_new(true, &t->store));
-    *x = lw_input(t->graph, "x", lw_type_of(LW_F32, 2, rows, columns));
+    *x = lw_input(t->graph, "x", lw_type_of(LW_F32, 3, 1, rows, columns));
     return 0;
 }
 

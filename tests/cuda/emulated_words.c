@@ -19,7 +19,7 @@ int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 
-enum { THREADS = 256, WARP = 32, STACK = 1 << 16 };
+enum { THREADS = 512, WARP = 32, STACK = 1 << 16 };
 typedef enum thread_state { UNBORN, READY, AT_WARP, AT_BLOCK, DONE } thread_state;
 
 /* A stack on which threads run, one after the other as long as none of them waits. */

@@ -58,12 +58,13 @@ static void norm_task(const lw_task *t)
     }
 }
 
-/* Which kernel, and how many groups a block has: 64 bytes of a row where a thread can keep its numbers, and no fewer vectors
- * than threads. Never a matter of the batch: sums have the same bits in any. */
+/* Which kernel, and how many groups a block has: 64 bytes of a row (bf16: a sector of 32) where threads can keep their numbers,
+ * and no fewer vectors than threads. Never a matter of the batch: sums have the same bits in any. */
 static void choose(norm_step *s)
 {
     lw_cuda_norm *a = &s->a;
-    int32_t width = a->c / a->groups;
+    const int32_t width = a->c / a->groups, threads = a->narrow ? LW_CUDA_NORM_BF16 : LW_CUDA_NORM_F32;
+    const int32_t row = a->narrow ? 32 / (int32_t)sizeof(uint16_t) : 64 / (int32_t)sizeof(float);
     s->wide = width % 4 == 0 ? 4 : width % 2 == 0 ? 2 : 1;
     if (s->wide == 4)
         s->kernel = a->narrow ? LW_CUDA_group_norm_4_bf16 : LW_CUDA_group_norm_4;
@@ -75,13 +76,13 @@ static void choose(norm_step *s)
     a->rows = s->batch * a->groups;
     if (a->hw == 1 && s->wide == 4)
         s->kernel = LW_CUDA_layer_norm;
-    else if (width / s->wide > 256 || a->hw > INT32_MAX / 2)
+    else if (width / s->wide > threads || a->hw > INT32_MAX / 2)
         s->kernel = LW_CUDA_group_norm;
     for (int32_t span = 2; span <= LW_CUDA_SPAN && a->groups % span == 0; span *= 2) {
         int64_t vectors = a->hw * (width * span / s->wide);
-        bool small = vectors <= 256, sector = width * span * (int32_t)sizeof(float) <= 64;
-        if (width * span / s->wide > 256 ||
-            !(small || (sector && vectors * s->wide <= 256 * LW_CUDA_NORM_KEPT)))
+        bool small = vectors <= threads, sector = width * span <= row;
+        if (width * span / s->wide > threads ||
+            !(small || (sector && vectors * s->wide <= threads * LW_CUDA_NORM_KEPT)))
             return;
         a->span = span;
     }

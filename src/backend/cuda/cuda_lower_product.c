@@ -105,9 +105,10 @@ static const tile tiles[] = {
     {LW_CUDA_wgmma_128x128, OF_BF16, false, 128, 128, 2, 1200.0},
     {LW_CUDA_wgmma_128x128_parts, OF_BF16, true, 128, 128, 1, 1250.0},
     {LW_CUDA_wgmma_64x64, OF_BF16, true, 64, 64, 2, 600.0},
-    {LW_CUDA_stay_256x128, STAY, false, 256, 128, 1, 1150.0},
-    {LW_CUDA_stay_128x128, STAY, true, 128, 128, 1, 800.0},
-    {LW_CUDA_stay_64x64, STAY, true, 64, 64, 2, 250.0},
+    {LW_CUDA_stay_256x128, STAY, false, 256, 128, 1, 1180.0},
+    {LW_CUDA_stay_128x128, STAY, true, 128, 128, 1, 720.0},
+    {LW_CUDA_stay_64x64, STAY, true, 64, 64, 2, 350.0},
+    {LW_CUDA_stay_64x64_alone, STAY, true, 64, 64, 1, 250.0},
     {LW_CUDA_ffma_128x128, OF_F32, false, 128, 128, 1, 7000.0},
     {LW_CUDA_ffma_64x64, OF_F32, true, 64, 64, 2, 1800.0},
 };

@@ -102,6 +102,7 @@ typedef struct lw_cuda_norm {
 } lw_cuda_norm;
 enum { LW_CUDA_SPAN = 32 };      /* most groups of a block */
 enum { LW_CUDA_NORM_KEPT = 32 }; /* numbers of a thread */
+enum { LW_CUDA_NORM_F32 = 256, LW_CUDA_NORM_BF16 = 512, LW_CUDA_NORM_MOST = 512 }; /* threads of a block */
 
 enum { LW_CUDA_HEAD = 512, LW_CUDA_QUERIES = 16, LW_CUDA_KEYS = 16 };
 typedef struct lw_cuda_attention {

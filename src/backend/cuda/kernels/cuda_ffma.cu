@@ -100,7 +100,7 @@ LW_KERNEL(few_columns, lw_cuda_product, 256)
     for (int32_t c = lane * 4; c < a.c; c += 128)
         LW_ROLLED
         for (int32_t ky = 0; ky < a.kh; ky++)
-            LW_ROLLED
+            LW_UNROLL_BY(3) /* taps are far: those of a line are asked for together */
             for (int32_t kx = 0; kx < a.kw; kx++) {
                 const float *w = (const float *)a.w + (ky * a.kw + kx) * a.c + c;
                 lw_four left[2] = {{{0.0f, 0.0f, 0.0f, 0.0f}}, {{0.0f, 0.0f, 0.0f, 0.0f}}};
@@ -182,20 +182,19 @@ LW_KERNEL(short_depth, lw_cuda_product, 256)
     }
     if (column >= a.n)
         return;
+    int32_t row[4];
     LW_UNROLL
     for (int i = 0; i < 4; i++) {
-        int32_t row = row0 + pixel0 + i;
-        if (row >= a.m)
-            continue;
+        int32_t m = row0 + pixel0 + i;
+        row[i] = m < a.m ? m : -1;
+        m = m < a.m ? m : 0;
         if (a.bias)
             lw_four_add(&sum[i], lw_four_floats(a.bias + column));
         if (a.image_bias)
-            lw_four_add(&sum[i], lw_four_floats(a.image_bias +
-                                                (int64_t)(row / (a.oh * a.ow)) * a.n + column));
+            lw_four_add(&sum[i], lw_four_floats(a.image_bias + (int64_t)(m / (a.oh * a.ow)) * a.n + column));
         if (a.residual && !a.drop_rows)
-            lw_four_add(&sum[i],
-                        lw_four_floats((const float *)a.residual +
-                                       ((int64_t)row * a.ld_residual + column)));
-        product_write_four(&a, row, column, sum[i]);
+            lw_four_add(&sum[i], lw_four_floats((const float *)a.residual +
+                                                ((int64_t)m * a.ld_residual + column)));
     }
+    product_write_fours(&a, row, column, sum, 4);
 }

@@ -105,36 +105,56 @@ LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind ki
         ((float *)a->y)[row * a->ldy + column] = sum;
 }
 
-/* Four neighbours, the first at a multiple of four, which all rows begin at; v has everything but dropout and what is behind
- * it. */
-LW_ON_DEVICE void product_write_four(const lw_cuda_product *a, int64_t row, int32_t column,
-                                     lw_four v)
+/* Four neighbours each of n rows (none: -1), the first at a multiple of four, which all rows begin at; v has everything but
+ * dropout and what is behind it. */
+LW_ON_DEVICE void product_write_fours(const lw_cuda_product *a, const int32_t *row, int32_t column,
+                                      lw_four *v, const int n)
 {
     if (a->drop_rows) {
-        LW_ROLLED
-        for (int i = 0; i < 4; i++) { /* what is long is there once: v goes round */
-            float first = product_drop(a, row, column + i, v.v[0]);
-            v = (lw_four){{v.v[1], v.v[2], v.v[3], first}};
-        }
-        if (a->residual)
-            lw_four_add(
-                &v, product_four(a->residual, a->residual_narrow, row * a->ld_residual + column));
-    }
-    if (a->act == 3) { /* long enough for four to be worth more than short code */
         LW_UNROLL
-        for (int i = 0; i < 4; i++)
-            v.v[i] = lw_gelu(v.v[i]);
-    } else if (a->act) {
-        LW_ROLLED
-        for (int i = 0; i < 4; i++) {
-            float first = lw_activate(v.v[0], a->act);
-            v = (lw_four){{v.v[1], v.v[2], v.v[3], first}};
+        for (int i = 0; i < n; i++) {
+            int32_t r = row[i] < 0 ? 0 : row[i];
+            LW_ROLLED
+            for (int k = 0; k < 4; k++) { /* what is long is there once: v goes round */
+                float first = product_drop(a, r, column + k, v[i].v[0]);
+                v[i] = (lw_four){{v[i].v[1], v[i].v[2], v[i].v[3], first}};
+            }
+            if (a->residual)
+                lw_four_add(&v[i], product_four(a->residual, a->residual_narrow,
+                                                (int64_t)r * a->ld_residual + column));
         }
     }
-    if (a->store)
-        lw_write_bf16((uint16_t *)a->y + row * a->ldy + column, v.v, 4);
-    else
-        lw_write((float *)a->y + row * a->ldy + column, v.v, 4);
+    if (a->act == 3) {
+        LW_UNROLL
+        for (int i = 0; i < n; i++)
+            LW_UNROLL
+        for (int k = 0; k < 4; k++)
+            v[i].v[k] = lw_gelu(v[i].v[k]);
+    } else if (a->act == 2) {
+        LW_UNROLL
+        for (int i = 0; i < n; i++)
+            LW_UNROLL
+        for (int k = 0; k < 4; k++)
+            v[i].v[k] = lw_gate(v[i].v[k], v[i].v[k]);
+    } else if (a->act) {
+        LW_UNROLL
+        for (int i = 0; i < n; i++) {
+            LW_ROLLED
+            for (int k = 0; k < 4; k++) {
+                float first = lw_activate(v[i].v[0], a->act);
+                v[i] = (lw_four){{v[i].v[1], v[i].v[2], v[i].v[3], first}};
+            }
+        }
+    }
+    LW_UNROLL
+    for (int i = 0; i < n; i++) {
+        if (row[i] < 0)
+            continue;
+        if (a->store)
+            lw_write_bf16((uint16_t *)a->y + (int64_t)row[i] * a->ldy + column, v[i].v, 4);
+        else
+            lw_write((float *)a->y + (int64_t)row[i] * a->ldy + column, v[i].v, 4);
+    }
 }
 
 #endif

@@ -144,16 +144,22 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
 /* Vectors of a thread of a block of groups. */
 #define NORM_VECTORS(wide) ((wide) == 1 ? 16 : LW_CUDA_NORM_KEPT / (wide))
 
+/* A thread's numbers, as they came: f32, or bf16 two by two. */
+typedef union norm_kept {
+    float f32[LW_CUDA_NORM_KEPT];
+    uint32_t bf16[LW_CUDA_NORM_KEPT / 2];
+} norm_kept;
+
 /* The vectors of a block's groups: `across` in a row, `of_group` of each; rows come `rows` at a time. */
 typedef struct norm_tile {
-    int across, of_group, rows, span;
+    int threads, across, of_group, rows, span;
     int column, row; /* the thread's own */
     int group, place; /* its group; where it leaves sums, those of a group side by side */
 } norm_tile;
 
 /* Sums of n numbers of each thread over the threads of its group: a warp adds up a group. */
-LW_ON_DEVICE void norm_sum(const norm_tile *t, float (*room)[256], float (*sums)[LW_CUDA_SPAN],
-                           float *v, const int n)
+LW_ON_DEVICE void norm_sum(const norm_tile *t, float (*room)[LW_CUDA_NORM_MOST],
+                           float (*sums)[LW_CUDA_SPAN], float *v, const int n)
 {
     const int each = t->rows * t->of_group;
     LW_UNROLL
@@ -162,11 +168,11 @@ LW_ON_DEVICE void norm_sum(const norm_tile *t, float (*room)[256], float (*sums)
             room[k][t->place] = v[k];
     LW_SYNC();
     LW_ROLLED
-    for (int g = LW_TID / 32; g < t->span; g += 8)
+    for (int g = LW_TID / 32; g < t->span; g += t->threads / 32)
         LW_UNROLL
     for (int k = 0; k < n; k++) {
         float sum = 0.0f;
-        LW_ROLLED
+        LW_UNROLL_BY(4)
         for (int m = LW_TID % 32; m < each; m += 32)
             sum += room[k][g * each + m];
         sum = lw_warp_sum(sum);
@@ -181,17 +187,45 @@ LW_ON_DEVICE void norm_sum(const norm_tile *t, float (*room)[256], float (*sums)
 
 /* A thread's numbers of rows from `first` on, zeros where there is none; x: its first. */
 LW_ON_DEVICE void norm_read(const lw_cuda_norm *a, const norm_tile *t, int64_t x, int32_t first,
-                            float *kept, const int wide, const int narrow)
+                            norm_kept *kept, const int wide, const int narrow)
 {
     LW_UNROLL
     for (int i = 0; i < NORM_VECTORS(wide); i++) {
         int32_t row = first + t->row + i * t->rows;
-        if (t->row < t->rows && row < a->hw)
-            norm_take(a, kept + i * wide, x + (int64_t)row * a->c, wide, narrow);
-        else
+        int64_t at = x + (int64_t)row * a->c;
+        bool there = t->row < t->rows && row < a->hw;
+        if (!narrow) {
+            float *v = kept->f32 + i * wide;
             LW_UNROLL
-        for (int k = 0; k < wide; k++)
-            kept[i * wide + k] = 0.0f;
+            for (int k = 0; k < wide; k++)
+                v[k] = 0.0f;
+            if (there)
+                lw_read(v, (const float *)a->x + at, wide);
+        } else if (wide == 4) {
+            const lw_words none = {{0, 0}};
+            lw_words w = there ? *(const lw_words *)(const void *)((const uint16_t *)a->x + at) : none;
+            kept->bf16[2 * i] = w.v[0];
+            kept->bf16[2 * i + 1] = w.v[1];
+        } else {
+            const uint16_t *from = (const uint16_t *)a->x + at;
+            kept->bf16[i] = !there ? 0 : wide == 2 ? lw_two_halves(from) : *from;
+        }
+    }
+}
+
+/* Vector i. */
+LW_ON_DEVICE void norm_vector(const norm_kept *kept, const int i, float *v, const int wide,
+                              const int narrow)
+{
+    LW_UNROLL
+    for (int k = 0; k < wide; k++) {
+        const int at = i * wide + k;
+        if (!narrow) {
+            v[k] = kept->f32[at];
+        } else {
+            uint32_t two = kept->bf16[wide == 1 ? i : at / 2];
+            v[k] = lw_bits_to_float(wide > 1 && k % 2 ? two & 0xffff0000u : two << 16);
+        }
     }
 }
 
@@ -199,13 +233,14 @@ LW_ON_DEVICE void norm_read(const lw_cuda_norm *a, const norm_tile *t, int64_t x
  * A block for `span` neighbouring groups (x) of a sample (y), so that whole sectors of memory are read. A thread has the same
  * channels in every row; its numbers stay in registers, or come again where they are too many.
  */
-LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int narrow,
-                            float (*room)[256], float (*sums)[LW_CUDA_SPAN])
+LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int threads, const int wide,
+                            const int narrow, float (*room)[LW_CUDA_NORM_MOST],
+                            float (*sums)[LW_CUDA_SPAN])
 {
     int32_t width = a->c / a->groups, hw = (int32_t)a->hw;
-    norm_tile t = {.of_group = width / wide, .span = a->span};
+    norm_tile t = {.threads = threads, .of_group = width / wide, .span = a->span};
     t.across = t.of_group * t.span;
-    t.rows = 256 / t.across;
+    t.rows = threads / t.across;
     t.column = LW_TID % t.across;
     t.row = LW_TID / t.across;
     t.group = t.column / t.of_group;
@@ -214,14 +249,19 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int nar
     int64_t b = LW_BY, begin = b * a->hw * a->c + c;
     const float n = (float)hw * (float)width;
     const int32_t turn = t.rows * NORM_VECTORS(wide);
-    float kept[LW_CUDA_NORM_KEPT], middle = 0.0f, sum[2] = {0.0f, 0.0f};
+    norm_kept kept;
+    float v[4], middle = 0.0f, sum[2] = {0.0f, 0.0f};
     LW_AWAIT_BEFORE();
     const norm_said said = norm_say(a, b, c, wide); /* on its way with the first numbers */
     for (int32_t first = 0; first < hw && !(a->rms && hw > turn); first += turn) {
-        norm_read(a, &t, begin, first, kept, wide, narrow);
+        norm_read(a, &t, begin, first, &kept, wide, narrow);
         LW_UNROLL
-        for (int i = 0; i < NORM_VECTORS(wide) * wide; i++)
-            sum[0] += kept[i];
+        for (int i = 0; i < NORM_VECTORS(wide); i++) {
+            norm_vector(&kept, i, v, wide, narrow);
+            LW_UNROLL
+            for (int k = 0; k < wide; k++)
+                sum[0] += v[k];
+        }
     }
     if (!a->rms) {
         norm_sum(&t, room, sums, sum, 1);
@@ -230,15 +270,16 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int nar
     sum[0] = 0.0f;
     for (int32_t first = 0; first < hw; first += turn) {
         if (hw > turn)
-            norm_read(a, &t, begin, first, kept, wide, narrow);
+            norm_read(a, &t, begin, first, &kept, wide, narrow);
         LW_UNROLL
         for (int i = 0; i < NORM_VECTORS(wide); i++) {
             if (first + i * t.rows >= hw) /* of all threads: short code for what is small */
                 break;
             bool there = t.row < t.rows && first + t.row + i * t.rows < hw;
+            norm_vector(&kept, i, v, wide, narrow);
             LW_UNROLL
             for (int k = 0; k < wide; k++) {
-                float d = there ? kept[i * wide + k] - middle : 0.0f;
+                float d = there ? v[k] - middle : 0.0f;
                 sum[0] += d;
                 sum[1] = fmaf(d, d, sum[1]);
             }
@@ -250,16 +291,16 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int nar
     norm_channels(&said, m, channel, wide);
     for (int32_t first = 0; first < hw; first += turn) {
         if (hw > turn)
-            norm_read(a, &t, begin, first, kept, wide, narrow);
+            norm_read(a, &t, begin, first, &kept, wide, narrow);
         LW_UNROLL
         for (int i = 0; i < NORM_VECTORS(wide); i++) {
             int32_t row = first + t.row + i * t.rows;
-            float v[4];
             if (first + i * t.rows >= hw)
                 break;
+            norm_vector(&kept, i, v, wide, narrow);
             LW_UNROLL
             for (int k = 0; k < wide; k++)
-                v[k] = kept[i * wide + k] - middle;
+                v[k] -= middle;
             norm_results(a, v, channel, wide);
             if (t.row < t.rows && row < hw)
                 norm_write(a, begin + (int64_t)row * a->c, v, wide);
@@ -269,19 +310,19 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int wide, const int nar
         norm_tell(a, b * a->groups + c / width, middle + m.off, m.rstd);
 }
 
-#define GROUP_NORM(name, wide, narrow)                    \
-    LW_KERNEL_EARLY(group_norm_##name, lw_cuda_norm, 256, 3) \
-    {                                                     \
-        LW_SHARED float room[2][256];                     \
-        LW_SHARED float sums[2][LW_CUDA_SPAN];            \
-        norm_near(&a, wide, narrow, room, sums);          \
+#define GROUP_NORM(name, threads, blocks, wide, narrow)                \
+    LW_KERNEL_EARLY(group_norm_##name, lw_cuda_norm, threads, blocks)  \
+    {                                                                  \
+        LW_SHARED float room[2][LW_CUDA_NORM_MOST];                    \
+        LW_SHARED float sums[2][LW_CUDA_SPAN];                         \
+        norm_near(&a, threads, wide, narrow, room, sums);              \
     }
-GROUP_NORM(4, 4, 0)
-GROUP_NORM(2, 2, 0)
-GROUP_NORM(1, 1, 0)
-GROUP_NORM(4_bf16, 4, 1)
-GROUP_NORM(2_bf16, 2, 1)
-GROUP_NORM(1_bf16, 1, 1)
+GROUP_NORM(4, 256, 3, 4, 0)
+GROUP_NORM(2, 256, 3, 2, 0)
+GROUP_NORM(1, 256, 3, 1, 0)
+GROUP_NORM(4_bf16, 512, 2, 4, 1)
+GROUP_NORM(2_bf16, 512, 2, 2, 1)
+GROUP_NORM(1_bf16, 512, 2, 1, 1)
 
 enum { LAYER_KEPT = 24 }; /* numbers of a lane: with 32 there would be room for two blocks alone */
 

@@ -279,41 +279,45 @@ LW_ON_DEVICE int32_t tile_row_of(const lw_cuda_product *a, const tile_shape t, c
     return (at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow + at.j * a->phases + s->phase_x;
 }
 
-/* What is beside the sums, many rows at once, is added to them in shared memory. */
-LW_ON_DEVICE void tile_add(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
-                           float *room)
+/* Rows of a thread that are finished at once: what is beside their sums is far, and asked for together. */
+enum { TILE_AT_ONCE = 8 };
+
+/* What is beside the sums of these rows and four columns is added to them; of rows that are none, anything. */
+LW_ON_DEVICE void tile_add(lw_four *v, const int32_t *row, const void *beside, int64_t pitch,
+                           int32_t column, const int narrow)
 {
-    enum { AT_ONCE = 8 };
-    const int across = t.columns / 4, apart = t.threads / across;
-    const bool residual = a->residual && !a->drop_rows;
-    int32_t at = LW_TID % across * 4, column = s->column0 + at;
-    LW_ROLLED
-    for (int r0 = LW_TID / across; r0 < t.rows; r0 += AT_ONCE * apart) {
-        lw_four v[AT_ONCE], w[AT_ONCE];
-        LW_UNROLL
-        for (int i = 0; i < AT_ONCE; i++) {
-            int32_t row = tile_row_of(a, t, s, s->row0 + r0 + i * apart);
-            v[i] = w[i] = (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
-            if (a->image_bias && row >= 0)
-                v[i] = lw_four_floats(a->image_bias + (int64_t)lw_divide(row, &a->pixels) * a->n +
-                                      column);
-            if (residual && row >= 0)
-                w[i] = product_four(a->residual, a->residual_narrow,
-                                    (int64_t)row * a->ld_residual + column);
-        }
-        LW_UNROLL
-        for (int i = 0; i < AT_ONCE; i++) {
-            float *to = room + (r0 + i * apart) * tile_pitch(t) + at;
-            lw_four_add(&v[i], lw_four_floats(to));
-            lw_four_add(&v[i], w[i]);
-            lw_write(to, v[i].v, 4);
-        }
+    lw_words raw[TILE_AT_ONCE];
+    lw_four w[TILE_AT_ONCE];
+    LW_UNROLL
+    for (int i = 0; i < TILE_AT_ONCE; i++) {
+        int64_t at = (row[i] < 0 ? 0 : row[i]) * pitch + column;
+        if (narrow)
+            raw[i] = *(const lw_words *)(const void *)((const uint16_t *)beside + at);
+        else
+            w[i] = lw_four_floats((const float *)beside + at);
     }
+    LW_UNROLL
+    for (int i = 0; i < TILE_AT_ONCE; i++) {
+        if (narrow)
+            lw_read_bf16(w[i].v, (const uint16_t *)(const void *)&raw[i], 4);
+        lw_four_add(&v[i], w[i]);
+    }
+}
+
+/* The same of what each picture has a row of. */
+LW_ON_DEVICE void tile_add_of_image(const lw_cuda_product *a, lw_four *v, const int32_t *row,
+                                    int32_t column)
+{
+    int32_t image[TILE_AT_ONCE];
+    LW_UNROLL
+    for (int i = 0; i < TILE_AT_ONCE; i++)
+        image[i] = lw_divide(row[i] < 0 ? 0 : row[i], &a->pixels);
+    tile_add(v, image, a->image_bias, a->n, column, 0);
 }
 
 /* What is behind the sums, from shared memory: a thread has four columns of every so many rows. */
 LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
-                              float *room)
+                              const float *room)
 {
     const int across = t.columns / 4, apart = t.threads / across;
     int32_t column = s->column0 + LW_TID % across * 4;
@@ -322,16 +326,26 @@ LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, cons
     lw_four bias = {{0.0f, 0.0f, 0.0f, 0.0f}};
     if (a->bias)
         bias = lw_four_floats(a->bias + column);
-    if (a->image_bias || (a->residual && !a->drop_rows))
-        tile_add(a, t, s, room);
+    room += LW_TID % across * 4;
     LW_ROLLED
-    for (int r0 = LW_TID / across; r0 < t.rows; r0 += apart) {
-        int32_t row = tile_row_of(a, t, s, s->row0 + r0);
-        if (row < 0)
-            continue;
-        lw_four v = bias;
-        lw_four_add(&v, lw_four_floats(room + r0 * tile_pitch(t) + LW_TID % across * 4));
-        product_write_four(a, row, column, v);
+    for (int r0 = LW_TID / across; r0 < t.rows; r0 += TILE_AT_ONCE * apart) {
+        lw_four v[TILE_AT_ONCE];
+        int32_t row[TILE_AT_ONCE];
+        LW_UNROLL
+        for (int i = 0; i < TILE_AT_ONCE; i++) {
+            row[i] = tile_row_of(a, t, s, s->row0 + r0 + i * apart);
+            v[i] = lw_four_floats(room + (r0 + i * apart) * tile_pitch(t));
+            lw_four_add(&v[i], bias);
+        }
+        if (a->image_bias)
+            tile_add_of_image(a, v, row, column);
+        if (a->residual && !a->drop_rows) {
+            if (a->residual_narrow)
+                tile_add(v, row, a->residual, a->ld_residual, column, 1);
+            else
+                tile_add(v, row, a->residual, a->ld_residual, column, 0);
+        }
+        product_write_fours(a, row, column, v, TILE_AT_ONCE);
     }
 }
 

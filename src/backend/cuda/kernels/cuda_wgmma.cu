@@ -169,10 +169,17 @@ LW_KERNEL_EARLY(stay_128x128, lw_cuda_product, 256, 1)
     wgmma_stay(&a, t, 1, true, shared);
 }
 
-/* Of few tiles: all weights of a chunk lie ready before its pixels do. */
+/* Of few tiles: all weights of a chunk lie ready before its pixels do; where each has a multiprocessor alone, two chunks'. */
 LW_KERNEL_EARLY(stay_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {128, 64, 64, 8, 3, 2, true, 3};
+    wgmma_stay(&a, t, 1, true, shared);
+}
+
+LW_KERNEL_EARLY(stay_64x64_alone, lw_cuda_product, 128, 1)
+{
+    LW_SHARED_AT_LAUNCH(shared);
+    const tile_shape t = {128, 64, 64, 8, 7, 6, true, 3};
     wgmma_stay(&a, t, 1, true, shared);
 }
