@@ -20,7 +20,7 @@ int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 /* ---- fibers ---------------------------------------------------------------------------------- */
 
 enum { THREADS = 512, WARP = 32, STACK = 1 << 16 };
-typedef enum thread_state { UNBORN, READY, AT_WARP, AT_BLOCK, DONE } thread_state;
+typedef enum thread_state { UNBORN, READY, AT_WARP, AT_BLOCK, AT_COPY, DONE } thread_state;
 
 /* A stack on which threads run, one after the other as long as none of them waits. */
 typedef struct fiber {
@@ -40,6 +40,7 @@ static int order[THREADS], born, n_threads, on;  /* on: the fiber that runs */
 static jmp_buf scheduler;
 static emulated_launch launch;
 static uint32_t random_state = 1;
+static int patience; /* rounds in which nobody but those who wait for copies go on */
 
 __attribute__((noinline)) static void back(void)
 {
@@ -164,19 +165,24 @@ static int release(thread_state from, int begin, int end)
     return end - begin;
 }
 
-/* Lets a block, or some of the warps that wait for their own lanes, go on. 0: nobody can. */
+/* Lets a block, or some of the warps that wait for their own lanes, go on; and those that wait for copies which nobody had
+ * begun. 0: nobody can. */
 static int let_go(int n)
 {
-    int warps = 0, released = 0;
-    if (count(AT_BLOCK, 0, n) == n)
+    int warps = 0, let = 0, at_copy = count(AT_COPY, 0, n), at_block = count(AT_BLOCK, 0, n);
+    if (at_block == n)
         return release(AT_BLOCK, 0, n);
+    if (at_copy && at_copy + at_block + count(DONE, 0, n) == n && patience-- == 0)
+        return 0;
     for (int w = 0; w < n; w += WARP)
         warps += count(AT_WARP, w, w + WARP) == WARP;
-    while (warps && !released)
+    while (warps && !let)
         for (int w = 0; w < n; w += WARP)
             if (count(AT_WARP, w, w + WARP) == WARP && draw() & 1)
-                released += release(AT_WARP, w, w + WARP);
-    return released;
+                let += release(AT_WARP, w, w + WARP);
+    if (at_copy)
+        let += release(AT_COPY, 0, n);
+    return let;
 }
 
 /* ---- copies that go on by themselves, and products of a warp ------------------------------------ */
@@ -210,6 +216,12 @@ void lw_emu_copy(void *to, const void *from, int bytes, bool there)
     copies[lw_emu_tid][*n].from = from;
     copies[lw_emu_tid][*n].group = n_groups[lw_emu_tid];
     copies[lw_emu_tid][(*n)++].there = there;
+}
+
+void lw_emu_prefetch(const void *from, int bytes)
+{
+    if ((uintptr_t)from % 16 || bytes <= 0 || bytes % 16 || !emulated_inside(from, (size_t)bytes))
+        wrong("asked for what is not aligned, or behind a block of memory");
 }
 
 void lw_emu_copy_commit(void)
@@ -448,8 +460,10 @@ void lw_emu_barrier_wait(uint64_t *b, uint32_t odd)
     int left = 0;
     if (at->turns % 2 != odd) /* that turn is over */
         return;
-    if (!at->told)
-        wrong("a barrier is waited for that nobody tells of what comes");
+    while (!at->told && at->turns % 2 == odd)
+        wait_at(AT_COPY);
+    if (at->turns % 2 != odd)
+        return;
     for (int i = 0; i < n_bulk; i++)
         if (bulk[i].barrier == b)
             land(&bulk[i]);
@@ -534,6 +548,7 @@ static bool run_block(int n)
     for (int i = 0; i < n; i++)
         threads[i].state = UNBORN;
     start_block();
+    patience = 1000;
     born = 0;
     n_threads = n;
     while (born < n)

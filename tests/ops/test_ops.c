@@ -773,6 +773,7 @@ static const op_case cases[] = {
     CASE("linear_few_tiles_bf16", b_linear_few_tiles_bf16, 5e-5, 0),
     CASE("linear_some_tiles", b_linear_some_tiles, 5e-5, 0),
     CASE("linear_some_tiles_bf16", b_linear_some_tiles_bf16, 5e-5, 0),
+    CASE("linear_half_tiles", b_linear_half_tiles, 5e-5, 0),
     CASE("linear_many_tiles", b_linear_many_tiles, 5e-5, 0),
     CASE("linear_many_tiles_bf16", b_linear_many_tiles_bf16, 5e-5, 0),
     CASE("conv3_narrow_tiles", b_conv3_narrow_tiles, 5e-5, 0),
@@ -798,7 +799,7 @@ static const op_case cases[] = {
     CASE("conv3_pads_bf16", b_conv3_pads_bf16, 2e-4, 0),
     CASE("conv3_pads_u8", b_conv3_pads_u8, 2e-5, 0),
     CASE("linear_u8", b_linear_u8, 1e-5, 0),
-    STAY_CASES BF16_VALUE_CASES CASE("norm_conv_u8", b_norm_conv_u8, 5e-2,
+    PIXELS_STAY_CASES BF16_VALUE_CASES CASE("norm_conv_u8", b_norm_conv_u8, 5e-2,
                                      0), /* a rounding of the norm moves a byte by one */
     CASE("ew_bf16", b_ew_bf16, 8e-3, 0),
     CASE("norm_bf16", b_norm_bf16, 8e-3, 0), /* or a bf16 by its last bit */

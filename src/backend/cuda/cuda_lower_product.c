@@ -95,7 +95,7 @@ static int32_t pitch_of(int32_t k)
  * once, and its clocks for a step of a tile, as one H200 has them. */
 typedef struct tile {
     lw_cuda_kernel kernel;
-    enum { OF_F32, OF_BF16, STAY } kind;
+    enum { OF_F32, OF_BF16, HALF, STAY } kind;
     bool adds;
     int32_t rows, columns, sharing;
     double step;
@@ -105,10 +105,11 @@ static const tile tiles[] = {
     {LW_CUDA_wgmma_128x128, OF_BF16, false, 128, 128, 2, 1200.0},
     {LW_CUDA_wgmma_128x128_parts, OF_BF16, true, 128, 128, 1, 1250.0},
     {LW_CUDA_wgmma_64x64, OF_BF16, true, 64, 64, 2, 600.0},
+    {LW_CUDA_wgmma_256x128_half, HALF, false, 256, 128, 1, 2000.0},
     {LW_CUDA_stay_256x128, STAY, false, 256, 128, 1, 1180.0},
     {LW_CUDA_stay_128x128, STAY, true, 128, 128, 1, 720.0},
+    {LW_CUDA_stay_128x128_two, STAY, false, 128, 128, 2, 720.0},
     {LW_CUDA_stay_64x64, STAY, true, 64, 64, 2, 350.0},
-    {LW_CUDA_stay_64x64_alone, STAY, true, 64, 64, 1, 250.0},
     {LW_CUDA_ffma_128x128, OF_F32, false, 128, 128, 1, 7000.0},
     {LW_CUDA_ffma_64x64, OF_F32, true, 64, 64, 2, 1800.0},
 };
@@ -165,14 +166,21 @@ static double clocks_of(const lw_cuda_product *a, const tile *t, bool apart)
     return apart ? clocks + 1500.0 + a->parts * t->rows * t->columns / 10.0 : clocks;
 }
 
+/* A matrix of bf16 whose rows are halves of pieces, as patches of 14 x 14 pixels. */
+static bool is_half(const lw_cuda_product *a, int32_t piece)
+{
+    return piece == 8 && is_matrix(a) && a->c % piece;
+}
+
 /* Are rows of whole pieces of 16 bytes, and not too many? x: the picture that is read. */
 static bool fits_tiles(const lw_cuda_product *a, lw_type x, int32_t piece)
 {
-    return a->w_pitch && a->w_pitch % piece == 0 && !a->trans_x && a->c % piece == 0 &&
-           a->ldx % piece == 0 && a->n % 4 == 0 && a->ldy % 4 == 0 && a->h < 0x2000 &&
+    const int32_t unit = is_half(a, piece) ? piece / 2 : piece;
+    return a->w_pitch && a->w_pitch % piece == 0 && !a->trans_x && a->c % unit == 0 &&
+           a->ldx % unit == 0 && a->n % 4 == 0 && a->ldy % 4 == 0 && a->h < 0x2000 &&
            a->width < 0x2000 && a->kh % a->phases == 0 && a->kw % a->phases == 0 &&
            a->oh % a->phases == 0 && a->ow % a->phases == 0 && a->m < INT32_MAX / 2 &&
-           lw_type_count(x) / piece < INT32_MAX / 2;
+           lw_type_count(x) / unit < INT32_MAX / 2;
 }
 
 /* What divides numbers up to 2^31 by d. */
@@ -198,6 +206,7 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
          a->m / ((int64_t)a->h * a->width) * (a->h + 1) * (a->width + 1) > INT32_MAX / 2))
         return;
     const bool stay = a->image;
+    const int kind = stay ? STAY : !narrow ? OF_F32 : is_half(a, 8) ? HALF : OF_BF16;
     a->phase_rows = (int32_t)(a->m / ((int64_t)a->phases * a->phases));
     a->wide = divider_of(a->ow / a->phases + stay);
     a->high = divider_of(a->oh / a->phases + stay);
@@ -210,9 +219,7 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
         bool apart = i % 2;
         int64_t all = tiles_of(a, t), blocks = all * (apart ? a->parts : 1);
         double clocks = clocks_of(a, t, apart);
-        if (t->kind != (stay     ? STAY
-                        : narrow ? OF_BF16
-                                 : OF_F32) ||
+        if ((int)t->kind != kind ||
             clocks >= best || blocks > INT32_MAX || (a->parts == 1 ? apart : !apart && !t->adds) ||
             (apart && all > LW_CUDA_TILES))
             continue;

@@ -69,72 +69,79 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
 LW_KERNEL_EARLY(ffma_128x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 4, 4, 3, false, 0};
+    const tile_shape t = {256, 128, 128, 4, 4, 3, false, 0, false};
     ffma_tile(&a, t, 4, 8, 8, false, shared);
 }
 
 LW_KERNEL_EARLY(ffma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {128, 64, 64, 4, 4, 3, false, 0};
+    const tile_shape t = {128, 64, 64, 4, 4, 3, false, 0, false};
     ffma_tile(&a, t, 2, 4, 8, true, shared);
 }
 
-/* A few columns: a warp for two pixels, whose lanes have four of 128 neighbours of the depth each, and all columns. */
-LW_KERNEL(few_columns, lw_cuda_product, 256)
+/* A few columns: a warp for two pixels, whose lanes have four of 128 neighbours of the depth each, and all `few` columns. What
+ * a line of taps reads is asked for together; columns behind the last are the first again. */
+LW_ON_DEVICE void few_of(const lw_cuda_product *a, const int few)
 {
     int lane = LW_TID % 32;
     int32_t row0 = ((int32_t)LW_BX * 8 + LW_TID / 32) * 2, y[2], x[2], at[2];
     float sum[2 * LW_CUDA_FEW];
     LW_UNROLL
-    for (int i = 0; i < 2 * LW_CUDA_FEW; i++)
+    for (int i = 0; i < 2 * few; i++)
         sum[i] = 0.0f;
     LW_UNROLL
     for (int i = 0; i < 2; i++) {
         int32_t r = row0 + i;
-        y[i] = r < a.m ? r / a.ow % a.oh * a.stride - a.pad_t : -0x10000;
-        x[i] = r % a.ow * a.stride - a.pad_l;
-        at[i] = (r / a.ow / a.oh * a.h + y[i]) * a.width + x[i];
+        y[i] = r < a->m ? r / a->ow % a->oh * a->stride - a->pad_t : -0x10000;
+        x[i] = r % a->ow * a->stride - a->pad_l;
+        at[i] = (r / a->ow / a->oh * a->h + y[i]) * a->width + x[i];
     }
     LW_ROLLED
-    for (int32_t c = lane * 4; c < a.c; c += 128)
+    for (int32_t c = lane * 4; c < a->c; c += 128)
         LW_ROLLED
-        for (int32_t ky = 0; ky < a.kh; ky++)
-            LW_UNROLL_BY(3) /* taps are far: those of a line are asked for together */
-            for (int32_t kx = 0; kx < a.kw; kx++) {
-                const float *w = (const float *)a.w + (ky * a.kw + kx) * a.c + c;
-                lw_four left[2] = {{{0.0f, 0.0f, 0.0f, 0.0f}}, {{0.0f, 0.0f, 0.0f, 0.0f}}};
+        for (int32_t ky = 0; ky < a->kh; ky++)
+            LW_UNROLL_BY(3)
+            for (int32_t kx = 0; kx < a->kw; kx++) {
+                const float *w = (const float *)a->w + (ky * a->kw + kx) * a->c + c;
+                const lw_four none = {{0.0f, 0.0f, 0.0f, 0.0f}};
+                lw_four left[2], right[LW_CUDA_FEW];
                 LW_UNROLL
                 for (int i = 0; i < 2; i++) {
-                    bool in = y[i] + ky >= 0 && y[i] + ky < a.h && x[i] + kx >= 0 &&
-                              x[i] + kx < a.width;
-                    int64_t pixel = at[i] + ky * a.width + kx;
-                    if (in)
-                        left[i] = lw_four_floats((const float *)a.x + pixel * a.ldx + c);
+                    bool in = y[i] + ky >= 0 && y[i] + ky < a->h && x[i] + kx >= 0 &&
+                              x[i] + kx < a->width;
+                    int64_t pixel = in ? at[i] + ky * a->width + kx : 0;
+                    left[i] = lw_four_floats((const float *)a->x + pixel * a->ldx + c);
+                    left[i] = in ? left[i] : none;
                 }
                 LW_UNROLL
-                for (int j = 0; j < LW_CUDA_FEW; j++) {
-                    if (j >= a.n)
-                        break;
-                    lw_four right = lw_four_floats(w + j * a.w_pitch);
+                for (int j = 0; j < few; j++)
+                    right[j] = lw_four_floats(w + (j < a->n ? j : 0) * a->w_pitch);
+                LW_UNROLL
+                for (int j = 0; j < few; j++)
                     LW_UNROLL
-                    for (int k = 0; k < 4; k++) {
-                        sum[j] = fmaf(left[0].v[k], right.v[k], sum[j]);
-                        sum[LW_CUDA_FEW + j] =
-                            fmaf(left[1].v[k], right.v[k], sum[LW_CUDA_FEW + j]);
-                    }
+                for (int k = 0; k < 4; k++) {
+                    sum[j] = fmaf(left[0].v[k], right[j].v[k], sum[j]);
+                    sum[few + j] = fmaf(left[1].v[k], right[j].v[k], sum[few + j]);
                 }
             }
     float own = 0.0f; /* lane i finishes sum i */
     LW_UNROLL
-    for (int i = 0; i < 2 * LW_CUDA_FEW; i++) {
-        if (i % LW_CUDA_FEW < a.n)
-            sum[i] = lw_warp_sum(sum[i]);
+    for (int i = 0; i < 2 * few; i++) {
+        sum[i] = lw_warp_sum(sum[i]);
         own = lane == i ? sum[i] : own;
     }
-    int64_t row = row0 + lane / LW_CUDA_FEW;
-    if (lane < 2 * LW_CUDA_FEW && lane % LW_CUDA_FEW < a.n && row < a.m)
-        product_finish(&a, a.drop_rows ? PRODUCT_MATMUL : PRODUCT_CONV, row, lane % LW_CUDA_FEW, own);
+    int64_t row = row0 + lane / few;
+    if (lane < 2 * few && lane % few < a->n && row < a->m)
+        product_finish(a, a->drop_rows ? PRODUCT_MATMUL : PRODUCT_CONV, row, lane % few, own);
+}
+
+LW_KERNEL(few_columns, lw_cuda_product, 256)
+{
+    if (a.n <= 4)
+        few_of(&a, 4);
+    else
+        few_of(&a, LW_CUDA_FEW);
 }
 
 /* A short depth: a block for 32 pixels and 128 columns, whose windows and weights all fit into shared memory; a thread has

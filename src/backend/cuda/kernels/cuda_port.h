@@ -102,6 +102,13 @@ LW_ON_DEVICE void lw_copy_wait_for(const int n)
 #define LW_FENCE_FOR_CORES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 /* Shared memory of the size that the launch says, aligned to 1,024 bytes. */
 #define LW_SHARED_AT_LAUNCH(name) extern __shared__ __align__(1024) unsigned char name[]
+/* Bytes, a multiple of 16 as `from` is, that will be asked for soon. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define LW_PREFETCH(from, bytes) \
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory")
+#else
+#define LW_PREFETCH(from, bytes) ((void)0)
+#endif
 /* *p, which becomes one more. Whoever counts further sees what this block wrote before its last barrier, and what those wrote
  * that counted before. */
 LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)
@@ -201,6 +208,7 @@ LW_ON_DEVICE float lw_f16_to_float(uint16_t bits)
 extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
+void lw_emu_prefetch(const void *from, int bytes);
 void lw_emu_await_before(
     void); /* what is copied before it no kernel of a recording may have written */
 /* lands no earlier than it must */
@@ -230,6 +238,7 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_KERNEL_SHARING(name, args, threads, blocks) LW_KERNEL(name, args, threads)
 #define LW_KERNEL_EARLY(name, args, threads, blocks) LW_KERNEL_BOUNDS(name, args, )
 #define LW_AWAIT_BEFORE() lw_emu_await_before()
+#define LW_PREFETCH(from, bytes) lw_emu_prefetch(from, bytes)
 #define LW_ON_DEVICE static inline
 #define LW_SHARED static
 #define LW_UNROLL

@@ -31,6 +31,7 @@ typedef struct tile_shape {
     int places, ahead;
     bool cores; /* tensor cores read the places by themselves */
     int taps; /* > 0: pixels stay for all nine taps (cuda_pixels_stay.h), so many of which are a step */
+    bool half; /* of a matrix whose rows are so many halves of pieces */
 } tile_shape;
 
 /* Pixel (b, i, j) of a row of its kind. */
@@ -42,12 +43,19 @@ typedef struct tile_pixel {
 typedef struct tile_state {
     int32_t row0, column0, part, tile;
     int32_t phase_y, phase_x, tap_y, tap_x; /* the kind of pixels, and its first taps */
-    int32_t at[TILE_MOST_ROWS]; /* where windows begin in x, in pieces; may be outside */
+    int32_t at[TILE_MOST_ROWS]; /* where windows begin in x, in pieces or halves of them; may be outside */
     int16_t y[TILE_MOST_ROWS], x[TILE_MOST_ROWS];
     int32_t c, ty, tx;          /* of the depth, this thread's next: channel c of a tap */
-    int32_t n, step, now, next; /* steps; places that are multiplied and filled */
+    int32_t steps;              /* of the whole depth */
+    int32_t n, step, now, next; /* of this block; places that are multiplied and filled */
     int32_t part_end;           /* the step behind the last of this part */
 } tile_state;
+
+/* Numbers of what x is counted in. */
+LW_ON_DEVICE int tile_unit(const tile_shape t)
+{
+    return t.half ? t.piece / 2 : t.piece;
+}
 
 LW_ON_DEVICE tile_pixel tile_pixel_of(const lw_cuda_product *a, int32_t r)
 {
@@ -86,7 +94,7 @@ LW_ON_DEVICE void tile_find_rows(const lw_cuda_product *a, const tile_shape t, t
             y = at.i * a->stride - a->pad_t;
             x = at.j * a->stride - a->pad_l;
         }
-        s->at[i] = ((at.b * a->h + y) * a->width + x) * (a->ldx / t.piece);
+        s->at[i] = ((at.b * a->h + y) * a->width + x) * (a->ldx / tile_unit(t));
         s->y[i] = (int16_t)(r < a->phase_rows ? y : -0x4000);
         s->x[i] = (int16_t)x;
     }
@@ -102,7 +110,7 @@ LW_ON_DEVICE void tile_find_depth(const lw_cuda_product *a, const tile_shape t, 
 {
     const int depth = TILE_PIECES * t.piece;
     int32_t high = a->kh / a->phases, wide = a->kw / a->phases;
-    int32_t steps = (high * wide * a->c + depth - 1) / depth;
+    int32_t steps = s->steps = (high * wide * a->c + depth - 1) / depth;
     int32_t first = a->apart ? tile_part_begin(a, steps, s->part) : 0;
     int32_t k = first * depth + LW_TID % TILE_PIECES * t.piece;
     s->n = (a->apart ? tile_part_begin(a, steps, s->part + 1) : steps) - first;
@@ -112,33 +120,37 @@ LW_ON_DEVICE void tile_find_depth(const lw_cuda_product *a, const tile_shape t, 
     s->tx = k / a->c % wide;
 }
 
-/* This thread's pieces of x, of w or of both in the next place, if there is one. */
-enum { TILE_X = 1, TILE_W = 2, TILE_BOTH = 3 };
+/* This thread's pieces of the next place, if there is one. */
 LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_state *s,
-                            bool another, int which, unsigned char *place)
+                            bool another, unsigned char *place)
 {
     const int apart = t.threads / TILE_PIECES;
     int row = LW_TID / TILE_PIECES, q = LW_TID % TILE_PIECES;
     unsigned char *to = place + row * TILE_ROW + (q ^ row % 8) * 16;
     bool there = s->ty < a->kh / a->phases;
     int32_t dy = a->backward ? -s->ty : s->ty, dx = a->backward ? -s->tx : s->tx;
-    int32_t off = (dy * a->width + dx) * (a->ldx / t.piece) + s->c / t.piece;
+    int32_t off = (dy * a->width + dx) * (a->ldx / tile_unit(t)) + s->c / tile_unit(t);
     int32_t tap = (s->tap_y + s->ty * a->phases) * a->kw + s->tap_x + s->tx * a->phases;
     const unsigned char *x = (const unsigned char *)a->x;
     const unsigned char *w = (const unsigned char *)a->w;
     int64_t column = (int64_t)(s->column0 + row) * (a->w_pitch / t.piece) +
                      (int64_t)tap * (a->c / t.piece) + s->c / t.piece;
-    if (another && which & TILE_X) {
+    if (another) {
         LW_UNROLL
         for (int i = 0; i < t.rows / apart; i++) {
             int32_t y = s->y[i] + dy, at_x = s->x[i] + dx;
             bool in = there && y >= 0 && y < a->h && at_x >= 0 && at_x < a->width;
-            lw_copy_async(to + i * apart * TILE_ROW, x + (in ? (int64_t)(s->at[i] + off) * 16 : 0),
-                          in);
+            if (t.half) {
+                const unsigned char *from = x + (in ? (int64_t)(s->at[i] + off) * 8 : 0);
+                bool second = in && s->c + t.piece / 2 < a->c;
+                lw_copy_async_8(to + i * apart * TILE_ROW, from, in);
+                lw_copy_async_8(to + i * apart * TILE_ROW + 8, second ? from + 8 : x, second);
+            } else {
+                lw_copy_async(to + i * apart * TILE_ROW,
+                              x + (in ? (int64_t)(s->at[i] + off) * 16 : 0), in);
+            }
         }
-    }
-    to += t.rows * TILE_ROW;
-    if (another && which & TILE_W) {
+        to += t.rows * TILE_ROW;
         LW_UNROLL
         for (int i = 0; i < t.columns / apart; i++) {
             bool in = there && s->column0 + row + i * apart < a->n;
@@ -157,26 +169,34 @@ LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_s
     }
 }
 
-/* Finds where everything is and fills the first places: their weights come while kernels before are not through. */
+/* Weights of this block's columns and depth go to the second cache while kernels before are not through. */
+LW_ON_DEVICE void tile_prefetch(const lw_cuda_product *a, const tile_shape t, const tile_state *s)
+{
+    const int depth = TILE_PIECES * t.piece;
+    int32_t column = s->column0 + LW_TID;
+    int32_t first = a->apart ? tile_part_begin(a, s->steps, s->part) * depth : 0;
+    int32_t n = s->n * depth < a->w_pitch - first ? s->n * depth : a->w_pitch - first;
+    if (a->still && a->phases == 1 && LW_TID < t.columns && column < a->n)
+        LW_PREFETCH((const unsigned char *)a->w + ((int64_t)column * a->w_pitch + first) * (16 / t.piece),
+                    n / t.piece * 16);
+}
+
+/* Finds where everything is and fills the first places. */
 LW_ON_DEVICE void tile_begin(const lw_cuda_product *a, const tile_shape t, tile_state *s,
                              unsigned char *ring)
 {
     const int place = (t.rows + t.columns) * TILE_ROW;
     tile_find_block(a, t, s);
+    tile_find_depth(a, t, s);
+    tile_prefetch(a, t, s);
     tile_find_rows(a, t, s);
     s->step = 0;
     s->now = t.places - 1;
     s->next = t.ahead;
+    LW_AWAIT_BEFORE();
     LW_ROLLED
-    for (int i = 0; i < 2 * t.ahead; i++) {
-        const bool of_x = i >= t.ahead;
-        const int k = of_x ? i - t.ahead : i;
-        if (k == 0)
-            tile_find_depth(a, t, s);
-        if (of_x ? k == 0 : !a->still)
-            LW_AWAIT_BEFORE();
-        tile_copy(a, t, s, k < s->n, of_x ? TILE_X : TILE_W, ring + k * place);
-    }
+    for (int i = 0; i < t.ahead; i++)
+        tile_copy(a, t, s, i < s->n, ring + i * place);
 }
 
 /* The next step's place, which has come; all threads are through the places before but for the newest places - 1 - ahead. */
@@ -188,7 +208,7 @@ LW_ON_DEVICE const unsigned char *tile_next(const lw_cuda_product *a, const tile
     if (t.cores)
         LW_FENCE_FOR_CORES();
     LW_SYNC();
-    tile_copy(a, t, s, s->step + t.ahead < s->n, TILE_BOTH, ring + s->next * place);
+    tile_copy(a, t, s, s->step + t.ahead < s->n, ring + s->next * place);
     s->step++;
     s->now = s->now + 1 == t.places ? 0 : s->now + 1;
     s->next = s->next + 1 == t.places ? 0 : s->next + 1;

@@ -129,14 +129,22 @@ LW_ON_DEVICE void wgmma_stay(const lw_cuda_product *a, const tile_shape t, const
 LW_KERNEL_EARLY(wgmma_256x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 256, 128, 8, 4, 2, true, 0};
+    const tile_shape t = {256, 256, 128, 8, 4, 2, true, 0, false};
+    wgmma_tile(&a, t, 2, false, shared);
+}
+
+/* Of rows that begin at multiples of eight bytes. */
+LW_KERNEL_EARLY(wgmma_256x128_half, lw_cuda_product, 256, 1)
+{
+    LW_SHARED_AT_LAUNCH(shared);
+    const tile_shape t = {256, 256, 128, 8, 4, 2, true, 0, true};
     wgmma_tile(&a, t, 2, false, shared);
 }
 
 LW_KERNEL_EARLY(wgmma_128x128, lw_cuda_product, 256, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 0};
+    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 0, false};
     wgmma_tile(&a, t, 1, false, shared);
 }
 
@@ -144,42 +152,43 @@ LW_KERNEL_EARLY(wgmma_128x128, lw_cuda_product, 256, 2)
 LW_KERNEL_EARLY(wgmma_128x128_parts, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 8, 6, 4, true, 0};
+    const tile_shape t = {256, 128, 128, 8, 6, 4, true, 0, false};
     wgmma_tile(&a, t, 1, true, shared);
 }
 
 LW_KERNEL_EARLY(wgmma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {128, 64, 64, 8, 6, 4, true, 0};
+    const tile_shape t = {128, 64, 64, 8, 6, 4, true, 0, false};
     wgmma_tile(&a, t, 1, true, shared);
 }
 
 LW_KERNEL_EARLY(stay_256x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 256, 128, 8, 3, 1, true, 3};
+    const tile_shape t = {256, 256, 128, 8, 3, 1, true, 3, false};
     wgmma_stay(&a, t, 2, false, shared);
 }
 
 LW_KERNEL_EARLY(stay_128x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 3};
+    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 3, false};
     wgmma_stay(&a, t, 1, true, shared);
 }
 
-/* Of few tiles: all weights of a chunk lie ready before its pixels do; where each has a multiprocessor alone, two chunks'. */
+/* Two on a multiprocessor: while one begins or ends, the other multiplies. */
+LW_KERNEL_EARLY(stay_128x128_two, lw_cuda_product, 256, 2)
+{
+    LW_SHARED_AT_LAUNCH(shared);
+    const tile_shape t = {256, 128, 128, 8, 3, 2, true, 1, false};
+    wgmma_stay(&a, t, 1, false, shared);
+}
+
+/* Of few tiles: all weights of a chunk lie ready before its pixels do. */
 LW_KERNEL_EARLY(stay_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {128, 64, 64, 8, 3, 2, true, 3};
-    wgmma_stay(&a, t, 1, true, shared);
-}
-
-LW_KERNEL_EARLY(stay_64x64_alone, lw_cuda_product, 128, 1)
-{
-    LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {128, 64, 64, 8, 7, 6, true, 3};
+    const tile_shape t = {128, 64, 64, 8, 3, 1, true, 3, false};
     wgmma_stay(&a, t, 1, true, shared);
 }
