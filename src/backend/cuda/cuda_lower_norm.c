@@ -58,13 +58,13 @@ static void norm_task(const lw_task *t)
     }
 }
 
-/* Which kernel, and how many groups a block has: 64 bytes of a row (bf16: a sector of 32) where threads can keep their numbers,
- * and no fewer vectors than threads. Never a matter of the batch: sums have the same bits in any. */
+/* Which kernel, and how many groups a block has: 64 bytes of a row where threads can keep their numbers, and no fewer
+ * vectors than threads. Never a matter of the batch: sums have the same bits in any. */
 static void choose(norm_step *s)
 {
     lw_cuda_norm *a = &s->a;
     const int32_t width = a->c / a->groups, threads = a->narrow ? LW_CUDA_NORM_BF16 : LW_CUDA_NORM_F32;
-    const int32_t row = a->narrow ? 32 / (int32_t)sizeof(uint16_t) : 64 / (int32_t)sizeof(float);
+    const int32_t row = 64 / (a->narrow ? (int32_t)sizeof(uint16_t) : (int32_t)sizeof(float));
     s->wide = width % 4 == 0 ? 4 : width % 2 == 0 ? 2 : 1;
     if (s->wide == 4)
         s->kernel = a->narrow ? LW_CUDA_group_norm_4_bf16 : LW_CUDA_group_norm_4;

@@ -136,7 +136,7 @@ LW_ON_DEVICE void few_of(const lw_cuda_product *a, const int few)
         product_finish(a, a->drop_rows ? PRODUCT_MATMUL : PRODUCT_CONV, row, lane % few, own);
 }
 
-LW_KERNEL(few_columns, lw_cuda_product, 256)
+LW_KERNEL_SHARING(few_columns, lw_cuda_product, 256, 3)
 {
     if (a.n <= 4)
         few_of(&a, 4);

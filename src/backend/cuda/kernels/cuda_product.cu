@@ -96,6 +96,7 @@ LW_KERNEL(matmul_few, lw_cuda_product, 256)
     int lane = LW_TID % 32, warp = LW_TID / 32;
     int row = warp / 4 * 8 + lane / 8, column = warp % 4 * 8 + lane % 8; /* and four rows below */
     const float *left = room + row * PITCH, *right = room + (LW_CUDA_FEW_ROWS + column) * PITCH;
+    const int64_t rows = a.m - LW_BX * LW_CUDA_FEW_ROWS - warp / 4 * 8; /* of this warp */
     float sum[2] = {0.0f, 0.0f};
     lw_four next[TILE / 8];
     LW_UNROLL
@@ -109,10 +110,12 @@ LW_KERNEL(matmul_few, lw_cuda_product, 256)
         LW_UNROLL
         for (int i = 0; i < TILE / 8; i++)
             next[i] = few_read(&a, i, k0 + LW_CUDA_FEW_DEPTH + lane * 4);
-        for (int k = 0; k < LW_CUDA_FEW_DEPTH; k += 4) {
+        for (int k = 0; k < LW_CUDA_FEW_DEPTH && rows > 0; k += 4) {
             const lw_four r = *(const lw_four *)(right + k);
             LW_UNROLL
             for (int i = 0; i < 2; i++) {
+                if (i * 4 >= rows)
+                    break;
                 const lw_four l = *(const lw_four *)(left + i * 4 * PITCH + k);
                 LW_UNROLL
                 for (int d = 0; d < 4; d++)
