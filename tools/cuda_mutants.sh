@@ -35,6 +35,7 @@ make_gpu() {
 # remake FILE: what this file is part of
 remake() {
     case $1 in
+    */cuda_pixels_stay.h) make_gpu "$dir/$kernels/cuda_wgmma.cu" ;;
     */cuda_tiles.h) make_gpu "$dir/$kernels/cuda_wgmma.cu" "$dir/$kernels/cuda_ffma.cu" ;;
     *.h) make_gpu "$dir/$kernels"/*.cu ;;
     *) make_gpu "$dir/$1" ;;
@@ -53,13 +54,15 @@ make_tests() {
 }
 # of_tiles FILE: do cases of tiles say all about it?
 of_tiles() {
-    case $1 in */cuda_tiles.h | */cuda_wgmma.cu | */cuda_ffma.cu) ;; *) false ;; esac
+    case $1 in */cuda_tiles.h | */cuda_pixels_stay.h | */cuda_wgmma.cu | */cuda_ffma.cu) ;; *) false ;; esac
 }
 passes_tiles() { # the small ones first
     for cases in few_tiles,narrow,apart,deep,twice,rgb_tiles,dx_tiles some_tiles,parts_tiles,many_tiles; do
         LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_OPS_FIRST=1 LW_OPS_ONLY=$cases timeout 300 "$tests/test_ops" \
             >/dev/null 2>&1 || return 1
     done
+    LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_OPS_FIRST=1 LW_OPS_ONLY=conv3_stay,half_tiles LW_EMULATED_MULTIPROCESSORS=1 \
+        timeout 300 "$tests/test_ops" >/dev/null 2>&1
 }
 passes() {
     if of_tiles "${1:-}"; then
@@ -108,12 +111,12 @@ on_host() { # on_host FILE FROM INSTEAD [K]
 barriers() {
     waits='LW_(SYNC|SYNC_WARP|COPY_WAIT|COPY_COMMIT|FENCE_FOR_CORES|GROUP_COMMIT)[(][)]'
     waits="^ *($waits|LW_(COPY_WAIT_BUT|GROUP_WAIT_FOR)[(][0-9][)]|lw_copy_wait_for[(].*[)]);\$"
-    for f in "$kernels"/*.cu "$kernels"/cuda_port.h "$kernels"/cuda_tiles.h; do
+    for f in "$kernels"/*.cu "$kernels"/cuda_port.h "$kernels"/cuda_tiles.h "$kernels"/cuda_pixels_stay.h; do
         if [ -n "$1" ] && ! of_tiles "$f"; then continue; fi
-        # not the barrier between a fence and a count (blocks run one after the other here), that of a word which only a sum of
+        # not the barrier before a count (blocks run one after the other here), that of a word which only a sum of
         # zero may replace too early, and waits behind the last place, where no copy is underway
         # shellcheck disable=SC2013 # line numbers
-        for line in $(awk -v waits="$waits" '$0 ~ waits && before !~ /LW_FENCE[(]|bool mine/ &&
+        for line in $(awk -v waits="$waits" '$0 ~ waits && before !~ /lw_write[(]own|bool mine/ &&
             !(FILENAME ~ /_(wgmma|ffma)[.]cu/ && /COPY_WAIT/) {print NR} {before = $0}' "$f"); do
             sed "${line}s/[^ ].*/;/" "$f" >"$dir/$f"
             cmp -s "$f" "$dir/$f" && broken "$f"
@@ -253,7 +256,7 @@ tiles() {
     # rows and columns behind the last
     in_kernel cuda_tiles.h 'r < a->phase_rows ? y : -0x4000' y
     in_kernel cuda_tiles.h 'there && s->column0 + row + i * apart < a->n' there
-    in_kernel cuda_tiles.h 's->row0 + r0 >= a->phase_rows' 's->row0 + r0 > a->phase_rows'
+    in_kernel cuda_tiles.h 'r >= a->phase_rows' 'r > a->phase_rows'
     # taps of a kind of pixels, and the row that is written
     in_kernel cuda_tiles.h '(s->phase_y + a->pad_t) % a->phases' 's->phase_y % a->phases'
     in_kernel cuda_tiles.h '(s->phase_x + a->pad_l - s->tap_x)' '(a->pad_l - s->tap_x)'
@@ -272,19 +275,39 @@ tiles() {
     in_kernel cuda_tiles.h 's->step + t.ahead < s->n' 's->step + t.ahead + 1 < s->n'
     # parts: where they begin, one left out, the count for the next run
     in_kernel cuda_tiles.h 'a->apart ? tile_part_begin(a, steps, s->part) : 0' 0
-    in_kernel cuda_tiles.h 'k < a->parts; k++' 'k + 1 < a->parts; k++'
+    in_kernel cuda_tiles.h 'k + m < a->parts' 'k + m + 1 < a->parts'
     in_kernel cuda_tiles.h '== (uint32_t)a->parts - 1' '== (uint32_t)a->parts'
     in_kernel cuda_tiles.h 'a->arrived[s->tile] = 0;' ';'
     in_kernel cuda_tiles.h 'total[i] += sum[i];' ';'
     in_kernel cuda_wgmma.cu 'sum[i] += total[i];' ';'
     in_kernel cuda_ffma.cu 'sum[i] += total[i];' ';'
     # where sums are, and what is added to them
-    in_kernel cuda_wgmma.cu '(row0 + i * 64) * TILE_ROW' 'row0 * TILE_ROW'
+    in_kernel cuda_wgmma.cu 'i * 64 * TILE_ROW + k' k
     in_kernel cuda_wgmma.cu '+ j % 2 * 8;' ';'
     in_kernel cuda_ffma.cu 'warp % across * 4 * wide' 0
-    in_kernel cuda_tiles.h 'lw_divide(row, &a->pixels)' 0
+    in_kernel cuda_tiles.h 'lw_divide(row[i] < 0 ? 0 : row[i], &a->pixels)' 0
     in_kernel cuda_tiles.h 'a->residual && !a->drop_rows' false
     in_kernel cuda_tiles.h 'if (a->bias)' 'if (false)'
+    # rows that are halves of pieces
+    in_kernel cuda_tiles.h 'in && s->c + t.piece / 2 < a->c' in
+    in_kernel cuda_tiles.h 't.half ? t.piece / 2 : t.piece' t.piece
+    # pixels that stay: zeros around them, which chunk's they are and when they are through, which tap's weights
+    in_kernel cuda_pixels_stay.h 'p.i < a->h && p.j < a->width' 'p.j < a->width'
+    in_kernel cuda_pixels_stay.h 'p.i < a->h && p.j < a->width' 'p.i < a->h'
+    in_kernel cuda_pixels_stay.h 'r >= 0 && r < a->phase_rows' 'r >= 0'
+    in_kernel cuda_pixels_stay.h '+ s->chunk) * STAY_TAPS' ') * STAY_TAPS'
+    in_kernel cuda_pixels_stay.h 's->chunk * TILE_PIECES + ' ''
+    in_kernel cuda_pixels_stay.h 'pixels + chunk % 2 * stay_room(t)' pixels
+    in_kernel cuda_pixels_stay.h 's->tap == t.taps' 's->tap == 0'
+    in_kernel cuda_pixels_stay.h 's->odd ^= s->tile.now == 0;' ';'
+    in_kernel cuda_pixels_stay.h '>= t.places - t.ahead)' '>= t.places - t.ahead - 1)'
+    in_kernel cuda_pixels_stay.h 's->column0 + 64 < a->n' 's->column0 < 0'
+    in_kernel cuda_pixels_stay.h '(uint32_t)(t.taps * halves)' '(uint32_t)t.taps'
+    in_kernel cuda_pixels_stay.h 's->w += (int64_t)t.taps * bytes;' ';'
+    in_kernel cuda_pixels_stay.h 'place += t.columns * TILE_ROW' 'place += bytes'
+    in_kernel cuda_wgmma.cu 's.tap / 3 * a->wide.by' 's.tap / 3 * a->width'
+    in_kernel cuda_wgmma.cu 's.tile.step % 2 * stay_room(t)' 0
+    in_kernel cuda_tiles.h 'at.i == a->oh || at.j == a->ow' 'at.j == a->ow'
     make_gpu "$dir/$kernels/cuda_wgmma.cu" "$dir/$kernels/cuda_ffma.cu"
 }
 

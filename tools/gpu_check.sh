@@ -215,7 +215,9 @@ grep -q '"cuda"' "$out/info.json" && ! grep -q '"devices": \["cpu"\]' "$out/info
 trap write_results EXIT
 export -f compare refuses make_networks commands near bench time_unet time_sampling time_field time_live time_vit profiles peaks
 export program build out short
-stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 "$build/test_ops" || exit 1
+large=1
+[ "$short" = no ] || large=
+stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 ${large:+LW_OPS_LARGE=1} "$build/test_ops" || exit 1
 stage drift 40 env LW_OPS_DEVICE=cuda "$build/test_drift_device"
 [ "$short" = yes ] || stage networks 60 env LW_GOLDEN_DEVICE=cuda "$build/test_golden_networks"
 stage make_networks 60 bash -c make_networks

@@ -6,7 +6,8 @@
  * when the recording was started.
  *
  * LW_EMULATED_FAIL=k lets the k-th call fail (0: none), LW_EMULATED_GPU=none|old|stub plays machines
- * that cannot be used, 8.0 one without products of four warps, LW_EMULATED_BYTES is the memory that a device has. At exit of the program
+ * that cannot be used, 8.0 one without products of four warps, LW_EMULATED_BYTES is the memory that a device has,
+ * LW_EMULATED_MULTIPROCESSORS what computes in it (132), LW_EMULATED_TRACE=1 names kernels as they are started. At exit of the program
  * LW_EMULATED_REPORT=FILE receives one line: calls made, kernels started, blocks of memory not freed.
  */
 #include <pthread.h>
@@ -179,7 +180,14 @@ CALL(DeviceGetAttribute, int *v, int a, int d)
 {
     FAIL_AT_WILL(999);
     const char *gpu = setting("LW_EMULATED_GPU");
-    *v = a != LW_CU_CC_MAJOR ? 0 : strcmp(gpu, "old") == 0 ? 7 : strcmp(gpu, "8.0") == 0 ? 8 : 9;
+    const char *processors = setting("LW_EMULATED_MULTIPROCESSORS");
+    if (a == LW_CU_MULTIPROCESSORS)
+        *v = *processors ? (int)strtol(processors, NULL, 10) : 132;
+    else
+        *v = a != LW_CU_CC_MAJOR       ? 0
+             : strcmp(gpu, "old") == 0 ? 7
+             : strcmp(gpu, "8.0") == 0 ? 8
+                                       : 9;
     return d;
 }
 CALL(DeviceTotalMem_v2, size_t *n, int d)

@@ -165,8 +165,8 @@ static lw_val b_conv3_parts_tiles_bf16(op_ctx *c)
                       512);
 }
 CONV3_TILES(deep, 1, AROUND(3, 1), .h = 4, .w = 4, .c = 264, .o = 68)
-/* Pixels that stay for all taps: of one chunk of channels, of several that are parts, one after the other in one part, in many
- * tiles of one part and of several. */
+/* Pixels that stay for all taps: of one chunk of channels, of several that are parts, one after the other in one part; large
+ * ones for the tiles that real GPUs have then. */
 #define STAY_TILES(name, batch, ...)                                    \
     static lw_val b_conv3_stay_##name(op_ctx *c)                        \
     {                                                                   \
@@ -177,8 +177,12 @@ STAY_TILES(parts, 5, AROUND(3, 1), .h = 5, .w = 9, .c = 192, .o = 68)
 STAY_TILES(line, 2, AROUND(3, 1), .h = 1, .w = 32, .c = 128, .o = 4)
 STAY_TILES(column, 2, AROUND(3, 1), .h = 70, .w = 1, .c = 64, .o = 8)
 STAY_TILES(whole, 1, AROUND(3, 1), .h = 33, .w = 32, .c = 256, .o = 20)
-STAY_TILES(many, 21, AROUND(3, 1), .h = 32, .w = 32, .c = 64, .o = 124)
-STAY_TILES(many_parts, 500, AROUND(3, 1), .h = 8, .w = 8, .c = 128, .o = 128)
+STAY_TILES(wide, 1, AROUND(3, 1), .h = 32, .w = 32, .c = 384, .o = 124)
+STAY_TILES(two, 1, AROUND(3, 1), .h = 32, .w = 32, .c = 64, .o = 124)
+STAY_TILES(in_turn, 5, AROUND(3, 1), .h = 8, .w = 8, .c = 128, .o = 128)
+STAY_TILES(large, 128, AROUND(3, 1), .h = 32, .w = 32, .c = 64, .o = 124)
+STAY_TILES(large_deep, 64, AROUND(3, 1), .h = 32, .w = 32, .c = 384, .o = 128)
+STAY_TILES(large_parts, 500, AROUND(3, 1), .h = 8, .w = 8, .c = 128, .o = 128)
 /* Both count the blocks of a tile in the same memory. */
 static lw_val b_conv3_twice_tiles(op_ctx *c)
 {
@@ -382,15 +386,22 @@ static lw_val b_concat_bf16(op_ctx *c)
     return widen(c, lw_concat(G, y, bf16(c, op_f32(c, false, -2, 3, DIMS(4, 3, 7))), 2));
 }
 
-#define PIXELS_STAY_CASES \
+#define PIXELS_STAY_CASES                                              \
     CASE("linear_half_tiles_bf16", b_linear_half_tiles_bf16, 5e-5, 0), \
-    CASE("conv3_stay_one_bf16", b_conv3_stay_one, 5e-5, 0),           \
-        CASE("conv3_stay_parts_bf16", b_conv3_stay_parts, 1e-4, 0),   \
-        CASE("conv3_stay_line_bf16", b_conv3_stay_line, 1e-4, 0),     \
-        CASE("conv3_stay_column_bf16", b_conv3_stay_column, 5e-5, 0), \
-        CASE("conv3_stay_whole_bf16", b_conv3_stay_whole, 1e-4, 0),   \
-        CASE("conv3_stay_many_bf16", b_conv3_stay_many, 1e-4, 0),     \
-        CASE("conv3_stay_many_parts_bf16", b_conv3_stay_many_parts, 1e-4, 0),
+        CASE("conv3_stay_one_bf16", b_conv3_stay_one, 5e-5, 0),        \
+        CASE("conv3_stay_parts_bf16", b_conv3_stay_parts, 1e-4, 0),    \
+        CASE("conv3_stay_line_bf16", b_conv3_stay_line, 1e-4, 0),      \
+        CASE("conv3_stay_column_bf16", b_conv3_stay_column, 5e-5, 0),  \
+        CASE("conv3_stay_whole_bf16", b_conv3_stay_whole, 1e-4, 0),    \
+        CASE("conv3_stay_wide_bf16", b_conv3_stay_wide, 1e-4, 0),      \
+        CASE("conv3_stay_two_bf16", b_conv3_stay_two, 5e-5, 0),        \
+        CASE("conv3_stay_in_turn_bf16", b_conv3_stay_in_turn, 1e-4, 0),
+
+/* Of many tiles, on GPUs. */
+#define LARGE_CASES                                                           \
+    CASE("conv3_stay_large_bf16", b_conv3_stay_large, 5e-5, 0),               \
+        CASE("conv3_stay_large_deep_bf16", b_conv3_stay_large_deep, 1e-4, 0), \
+        CASE("conv3_stay_large_parts_bf16", b_conv3_stay_large_parts, 1e-4, 0),
 
 /* Rows of the table; tolerances: a bf16 by its last bit, behind a norm by what it reads. */
 #define BF16_VALUE_CASES                                                       \

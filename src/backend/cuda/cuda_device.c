@@ -336,6 +336,9 @@ static int load_kernels(cuda *d)
     LW_TRY(lw_cuda_check(d, d->cu.DeviceGet(&device, d->number), "finding it"));
     LW_TRY(lw_cuda_check(d, d->cu.DeviceGetAttribute(&major, LW_CU_CC_MAJOR, device), "asking it"));
     LW_TRY(lw_cuda_check(d, d->cu.DeviceGetAttribute(&minor, LW_CU_CC_MINOR, device), "asking it"));
+    LW_TRY(lw_cuda_check(
+        d, d->cu.DeviceGetAttribute(&d->multiprocessors, LW_CU_MULTIPROCESSORS, device),
+        "asking it"));
     d->hopper = major == 9 && minor == 0;
     for (int i = 0; i < LW_CUDA_FAMILIES; i++) {
         if (!has_family(d, i))

@@ -63,7 +63,8 @@ static void norm_task(const lw_task *t)
 static void choose(norm_step *s)
 {
     lw_cuda_norm *a = &s->a;
-    const int32_t width = a->c / a->groups, threads = a->narrow ? LW_CUDA_NORM_BF16 : LW_CUDA_NORM_F32;
+    const int32_t width = a->c / a->groups,
+                  threads = a->narrow ? LW_CUDA_NORM_BF16 : LW_CUDA_NORM_F32;
     const int32_t row = 64 / (a->narrow ? (int32_t)sizeof(uint16_t) : (int32_t)sizeof(float));
     s->wide = width % 4 == 0 ? 4 : width % 2 == 0 ? 2 : 1;
     if (s->wide == 4)

@@ -115,7 +115,7 @@ static const tile tiles[] = {
 };
 /* A part of the depth has at least so many steps (twice as many in f32, whose steps are half as long). */
 enum {
-    MULTIPROCESSORS = 132,
+    AS_IF = 132, /* multiprocessors, in what bits depend on: they are the same on all GPUs */
     MOST_PARTS = 16,
     PART_STEPS = 6,
     MANY_PIXELS = 1024,
@@ -150,16 +150,15 @@ static int32_t parts_of(const lw_cuda_product *a, bool narrow, bool stay)
     int64_t most = steps_of(a, narrow) / (stay ? 9 : narrow ? PART_STEPS : 2 * PART_STEPS);
     if (is_matrix(a) || pixels >= MANY_PIXELS)
         return 1;
-    return (int32_t)LW_MAX(LW_MIN(LW_MIN(most, 2 * MULTIPROCESSORS / one), (int64_t)MOST_PARTS),
-                           (int64_t)1);
+    return (int32_t)LW_MAX(LW_MIN(LW_MIN(most, 2 * AS_IF / one), (int64_t)MOST_PARTS), (int64_t)1);
 }
 
 /* Clocks that a product takes, about: waves of blocks; where parts are apart, the last block of a tile reads the sums of all. */
-static double clocks_of(const lw_cuda_product *a, const tile *t, bool apart)
+static double clocks_of(const cuda *d, const lw_cuda_product *a, const tile *t, bool apart)
 {
     int64_t blocks = tiles_of(a, t) * (apart ? a->parts : 1);
     int64_t steps = LW_CEIL_DIV(steps_of(a, t->kind != OF_F32), apart ? a->parts : 1);
-    int64_t each = LW_CEIL_DIV(blocks, MULTIPROCESSORS);
+    int64_t each = LW_CEIL_DIV(blocks, LW_MAX(d->multiprocessors, 1));
     int64_t waves = LW_CEIL_DIV(each, t->sharing);
     double block = BLOCK_CLOCKS + t->rows * t->columns / 5.0; /* to begin, and to write */
     double clocks = (double)waves * block + (double)(each * steps) * t->step;
@@ -218,10 +217,9 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
         const tile *t = &tiles[i / 2];
         bool apart = i % 2;
         int64_t all = tiles_of(a, t), blocks = all * (apart ? a->parts : 1);
-        double clocks = clocks_of(a, t, apart);
-        if ((int)t->kind != kind ||
-            clocks >= best || blocks > INT32_MAX || (a->parts == 1 ? apart : !apart && !t->adds) ||
-            (apart && all > LW_CUDA_TILES))
+        double clocks = clocks_of(c->d, a, t, apart);
+        if ((int)t->kind != kind || clocks >= best || blocks > INT32_MAX ||
+            (a->parts == 1 ? apart : !apart && !t->adds) || (apart && all > LW_CUDA_TILES))
             continue;
         best = clocks;
         a->apart = apart;
@@ -271,7 +269,6 @@ static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow,
     lw_cuda_product *a = &s->a;
     const lw_node *weights = lw_val_node(c->g, c->n->in[1]);
     bool packed = weights->op == LW_OP_PACK;
-    a->still = packed || weights->op == LW_OP_PARAM;
     a->image = packed && ((const lw_attr_pack *)weights->attr)->p[PACK_IMAGE];
     set_plain(s, narrow ? narrow_one : wide_one);
     a->w_narrow = cuda_in(c, 1).dtype == LW_BF16;

@@ -30,6 +30,7 @@ typedef struct cuda {
     lw_cu_function *kernel[LW_CUDA_KERNELS];
     bool
         hopper; /* compute capability 9.0: its kernels are there, and those of recordings start early */
+    int multiprocessors;
     lw_cu_ptr arrived; /* [LW_CUDA_TILES] uint32_t: zeros between products */
     lw_memory memory;
     lw_cu_event **mark; /* [n_marks]; NULL: never set */

@@ -65,7 +65,6 @@ typedef struct lw_cuda_product {
         pixels;        /* of a picture, of one kind, or with its zeros; all kinds' of a picture */
     int32_t parts;     /* of the depth, whose sums are added up in their order */
     int32_t apart;     /* each has a block of its own */
-    int32_t still;     /* no kernel of a recording writes w */
     float *part;       /* their sums then */
     uint32_t *arrived; /* blocks of a tile that have theirs; zeros before and after */
     /* dropout of the sums behind the bias: 0 in drop_rows: none */
@@ -102,7 +101,11 @@ typedef struct lw_cuda_norm {
 } lw_cuda_norm;
 enum { LW_CUDA_SPAN = 32 };      /* most groups of a block */
 enum { LW_CUDA_NORM_KEPT = 32 }; /* numbers of a thread */
-enum { LW_CUDA_NORM_F32 = 256, LW_CUDA_NORM_BF16 = 512, LW_CUDA_NORM_MOST = 512 }; /* threads of a block */
+enum {
+    LW_CUDA_NORM_F32 = 256,
+    LW_CUDA_NORM_BF16 = 512,
+    LW_CUDA_NORM_MOST = 512
+}; /* threads of a block */
 
 enum { LW_CUDA_HEAD = 512, LW_CUDA_QUERIES = 16, LW_CUDA_KEYS = 16 };
 typedef struct lw_cuda_attention {

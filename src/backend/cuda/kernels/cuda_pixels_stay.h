@@ -40,13 +40,14 @@ LW_ON_DEVICE int stay_room(const tile_shape t)
 /* One for each place, behind the ring. */
 LW_ON_DEVICE uint64_t *stay_barriers(const tile_shape t, unsigned char *shared)
 {
-    return (uint64_t *)(void *)(shared + 2 * stay_room(t) + t.places * t.taps * t.columns * TILE_ROW);
+    return (uint64_t *)(void *)(shared + 2 * stay_room(t) +
+                                t.places * t.taps * t.columns * TILE_ROW);
 }
 
 typedef struct stay_state {
-    tile_state tile;       /* its steps are chunks */
-    int32_t at[STAY_MOST]; /* where a thread's rows of pixels lie in x, in pieces; -1: zeros */
-    int32_t chunk, tap;    /* this block's first; of the step, its first */
+    tile_state tile;        /* its steps are chunks */
+    int32_t at[STAY_MOST];  /* where a thread's rows of pixels lie in x, in pieces; -1: zeros */
+    int32_t chunk, tap;     /* this block's first; of the step, its first */
     int32_t steps, fetched; /* of all chunks; those whose weights were fetched */
     int32_t odd;            /* turn of the places */
     int64_t w;              /* where weights begin that are fetched next, in bytes */
@@ -108,8 +109,8 @@ LW_ON_DEVICE void stay_find_pixels(const lw_cuda_product *a, const tile_shape t,
 }
 
 /* This thread's pieces of the pixels of a chunk, counted from this block's first. */
-LW_ON_DEVICE void stay_copy_pixels(const lw_cuda_product *a, const tile_shape t, const stay_state *s,
-                                   int32_t chunk, unsigned char *pixels)
+LW_ON_DEVICE void stay_copy_pixels(const lw_cuda_product *a, const tile_shape t,
+                                   const stay_state *s, int32_t chunk, unsigned char *pixels)
 {
     const int apart = t.threads / TILE_PIECES;
     int row = LW_TID / TILE_PIECES, q = LW_TID % TILE_PIECES, rows = stay_rows(a, t);
@@ -118,8 +119,8 @@ LW_ON_DEVICE void stay_copy_pixels(const lw_cuda_product *a, const tile_shape t,
     LW_UNROLL
     for (int i = 0; i < STAY_MOST; i++)
         if (i * apart * TILE_ROW < stay_room(t) && row + i * apart < rows)
-            lw_copy_async(to + i * apart * TILE_ROW, x + (s->at[i] < 0 ? 0 : (int64_t)s->at[i] * 16),
-                          s->at[i] >= 0);
+            lw_copy_async(to + i * apart * TILE_ROW,
+                          x + (s->at[i] < 0 ? 0 : (int64_t)s->at[i] * 16), s->at[i] >= 0);
     LW_COPY_COMMIT();
 }
 
@@ -134,8 +135,6 @@ LW_ON_DEVICE void stay_begin(const lw_cuda_product *a, const tile_shape t, stay_
         for (int i = 0; i < t.places; i++)
             lw_barrier_make(barriers + i);
         LW_BARRIERS_MADE();
-        if (!a->still)
-            LW_AWAIT_BEFORE();
         LW_ROLLED
         for (int i = 0; i < t.places; i++)
             stay_fetch_weights(a, t, s, shared + 2 * stay_room(t), barriers);

@@ -43,7 +43,8 @@ typedef struct tile_pixel {
 typedef struct tile_state {
     int32_t row0, column0, part, tile;
     int32_t phase_y, phase_x, tap_y, tap_x; /* the kind of pixels, and its first taps */
-    int32_t at[TILE_MOST_ROWS]; /* where windows begin in x, in pieces or halves of them; may be outside */
+    int32_t at
+        [TILE_MOST_ROWS]; /* where windows begin in x, in pieces or halves of them; may be outside */
     int16_t y[TILE_MOST_ROWS], x[TILE_MOST_ROWS];
     int32_t c, ty, tx;          /* of the depth, this thread's next: channel c of a tap */
     int32_t steps;              /* of the whole depth */
@@ -176,8 +177,9 @@ LW_ON_DEVICE void tile_prefetch(const lw_cuda_product *a, const tile_shape t, co
     int32_t column = s->column0 + LW_TID;
     int32_t first = a->apart ? tile_part_begin(a, s->steps, s->part) * depth : 0;
     int32_t n = s->n * depth < a->w_pitch - first ? s->n * depth : a->w_pitch - first;
-    if (a->still && a->phases == 1 && LW_TID < t.columns && column < a->n)
-        LW_PREFETCH((const unsigned char *)a->w + ((int64_t)column * a->w_pitch + first) * (16 / t.piece),
+    if (a->phases == 1 && LW_TID < t.columns && column < a->n)
+        LW_PREFETCH((const unsigned char *)a->w +
+                        ((int64_t)column * a->w_pitch + first) * (16 / t.piece),
                     n / t.piece * 16);
 }
 
