@@ -26,17 +26,25 @@ tensor_cores cuda_mma.cu sm_90 $hmma 24 3
 tensor_cores cuda_drift_mma.cu sm_90 $hmma 112 10
 tensor_cores cuda_attention.cu sm_90 $hmma 512 48
 tensor_cores cuda_wgmma.cu sm_90a $hgmma 16 16
-# K(family, name, args, threads) and KS(family, name, args, threads, bytes), bytes as number or product of two
-sed -n 's/^KS\{0,1\}(\([a-z_]*\), \([a-z0-9_]*\), [a-z_]*, \([A-Za-z0-9_]*\)\(, *\([0-9 *]*\)\)\{0,1\})$/\1 \2 \3 \5/p' "$2" \
+# K(family, name, args, threads) and KS(family, name, args, threads, bytes), bytes as a sum of products of two
+sed -n 's/^KS\{0,1\}(\([a-z_]*\), \([a-z0-9_]*\), [a-z_]*, \([A-Za-z0-9_]*\)\(, *\([0-9 *+]*\)\)\{0,1\})$/\1 \2 \3 \5/p' "$2" \
     >"$dir/kernels"
 [ "$(grep -c '^KS\{0,1\}(' "$2")" -eq "$(grep -c . "$dir/kernels")" ] || { echo "a line of $2 was not understood"; exit 1; }
 cat "$1"/cuda_*.use | awk -v list="$dir/kernels" '
+    function sum_of(text,   n, t, k, f, sum) {
+        for (n = split(text, t, "+"); n > 0; n--) {
+            k = split(t[n], f, "*")
+            sum += f[1] * (k > 1 ? f[2] : 1)
+        }
+        return sum
+    }
     BEGIN {
         while ((getline line <list) > 0) {
-            n = split(line, f, /[ *]+/)
+            n = split(line, f, " ")
+            bytes = line; sub(/^[^ ]+ [^ ]+ [^ ]+ ?/, "", bytes)
             arches[f[2]] = f[1] == "wgmma" ? "90a" : "80 90"
-            if (n > 3 && f[4] != "") { # 228 KiB, of which each block takes another
-                bytes = n > 4 && f[5] != "" ? f[4] * f[5] : f[4]
+            if (n > 3) { # 228 KiB, of which each block takes another
+                bytes = sum_of(bytes)
                 least = int(65536 / (f[3] * int(233472 / (bytes + 1024))) / 8) * 8
                 room[f[2]] = least > 255 ? 255 : least
             }
@@ -50,7 +58,7 @@ cat "$1"/cuda_*.use | awk -v list="$dir/kernels" '
         match($0, /[0-9]+ bytes spill stores/); stores = substr($0, RSTART, RLENGTH) + 0
         if (stores) {printf "%s, sm_%s: %d bytes spilled\n", kernel, arch, stores; bad = 1}}
     /Used [0-9]+ registers/ {match($0, /Used [0-9]+/); used = substr($0, RSTART + 5, RLENGTH - 5) + 0
-        limit = kernel ~ /^drift_(distances|distances_bf16|gather)$/ ? 128 : kernel ~ /^flash_/ ? 168 : 80
+        limit = kernel ~ /^drift_(distances|distances_bf16|gather)$|^few_columns$/ ? 128 : kernel ~ /^flash_/ ? 168 : 80
         if (kernel in room && kernel !~ /^flash_/) limit = room[kernel]
         seen[kernel, arch] = used; if (limit == 80 && used > most) {most = used; who = kernel}
         if (used > limit) {printf "%s, sm_%s: %d registers of %d\n", kernel, arch, used, limit; bad = 1}}

@@ -73,7 +73,7 @@ LW_KERNEL_EARLY(ffma_128x128, lw_cuda_product, 256, 1)
     ffma_tile(&a, t, 4, 8, 8, false, shared);
 }
 
-LW_KERNEL_EARLY(ffma_64x64, lw_cuda_product, 128, 2)
+LW_KERNEL_EARLY(ffma_64x64, lw_cuda_product, 128, 3)
 {
     LW_SHARED_AT_LAUNCH(shared);
     const tile_shape t = {128, 64, 64, 4, 4, 3, false, 0, false};
@@ -136,7 +136,7 @@ LW_ON_DEVICE void few_of(const lw_cuda_product *a, const int few)
         product_finish(a, a->drop_rows ? PRODUCT_MATMUL : PRODUCT_CONV, row, lane % few, own);
 }
 
-LW_KERNEL_SHARING(few_columns, lw_cuda_product, 256, 3)
+LW_KERNEL_SHARING(few_columns, lw_cuda_product, 256, 2)
 {
     if (a.n <= 4)
         few_of(&a, 4);
