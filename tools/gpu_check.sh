@@ -91,6 +91,22 @@ commands() {
     refuses 'not computed on GPUs' train ddpm --data synth:16 --limit 64 --steps 1 --output-dir "$out/no"
 }
 
+# The same bits of a picture in a batch of 128 and of three, whose products have other tiles; the smallest network instead
+batches() {
+    local run=$out/wide n=128 b
+    if [ "$short" = yes ]; then
+        run=$out/run n=4
+    else
+        "$program" train ddpm --data synth:32 --limit 8 --base-channels 128 --batch-size 1 --steps 1 \
+            --output-dir "$run" || return
+    fi
+    for b in "$n" 3; do
+        "$program" sample "$run" --n "$n" --steps 2 --batch-size "$b" --precision bf16 --device cuda \
+            --output "$out/batch_$b.npy" || return
+    done
+    cmp "$out/batch_$n.npy" "$out/batch_3.npy"
+}
+
 # What one H200 needs at least by its memory and tensor cores, what the first kernels shall take and what they shall take in
 # the end, ms: of rows of whichever precision.
 floors='^unet[.].*_b1$ 0.023 0.45 0.15
@@ -213,15 +229,14 @@ nvidia-smi -q >"$out/nvidia-smi.log" 2>&1
 "$program" info --json | tee "$out/info.json"
 grep -q '"cuda"' "$out/info.json" && ! grep -q '"devices": \["cpu"\]' "$out/info.json" || exit 6
 trap write_results EXIT
-export -f compare refuses make_networks commands near bench time_unet time_sampling time_field time_live time_vit profiles peaks
+export -f compare refuses make_networks commands batches near bench time_unet time_sampling time_field time_live time_vit profiles peaks
 export program build out short
-large=1
-[ "$short" = no ] || large=
-stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 ${large:+LW_OPS_LARGE=1} "$build/test_ops" || exit 1
+stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 "$build/test_ops" || exit 1
 stage drift 40 env LW_OPS_DEVICE=cuda "$build/test_drift_device"
 [ "$short" = yes ] || stage networks 60 env LW_GOLDEN_DEVICE=cuda "$build/test_golden_networks"
 stage make_networks 60 bash -c make_networks
 stage commands 60 bash -c commands
+stage batches 30 bash -c batches
 stage time_unet 70 bash -c time_unet
 if [ "$short" = no ]; then
     stage time_sampling 40 bash -c time_sampling

@@ -165,8 +165,7 @@ static lw_val b_conv3_parts_tiles_bf16(op_ctx *c)
                       512);
 }
 CONV3_TILES(deep, 1, AROUND(3, 1), .h = 4, .w = 4, .c = 264, .o = 68)
-/* Pixels that stay for all taps: of one chunk of channels, of several that are parts, one after the other in one part; large
- * ones for the tiles that real GPUs have then. */
+/* Pixels that stay for all taps: of one chunk of channels, of several that are parts, one after the other in one part. */
 #define STAY_TILES(name, batch, ...)                                    \
     static lw_val b_conv3_stay_##name(op_ctx *c)                        \
     {                                                                   \
@@ -180,9 +179,6 @@ STAY_TILES(whole, 1, AROUND(3, 1), .h = 33, .w = 32, .c = 256, .o = 20)
 STAY_TILES(wide, 1, AROUND(3, 1), .h = 32, .w = 32, .c = 384, .o = 124)
 STAY_TILES(two, 1, AROUND(3, 1), .h = 32, .w = 32, .c = 64, .o = 124)
 STAY_TILES(in_turn, 5, AROUND(3, 1), .h = 8, .w = 8, .c = 128, .o = 128)
-STAY_TILES(large, 128, AROUND(3, 1), .h = 32, .w = 32, .c = 64, .o = 124)
-STAY_TILES(large_deep, 64, AROUND(3, 1), .h = 32, .w = 32, .c = 384, .o = 128)
-STAY_TILES(large_parts, 500, AROUND(3, 1), .h = 8, .w = 8, .c = 128, .o = 128)
 /* Both count the blocks of a tile in the same memory. */
 static lw_val b_conv3_twice_tiles(op_ctx *c)
 {
@@ -396,12 +392,6 @@ static lw_val b_concat_bf16(op_ctx *c)
         CASE("conv3_stay_wide_bf16", b_conv3_stay_wide, 1e-4, 0),      \
         CASE("conv3_stay_two_bf16", b_conv3_stay_two, 5e-5, 0),        \
         CASE("conv3_stay_in_turn_bf16", b_conv3_stay_in_turn, 1e-4, 0),
-
-/* Of many tiles, on GPUs. */
-#define LARGE_CASES                                                           \
-    CASE("conv3_stay_large_bf16", b_conv3_stay_large, 5e-5, 0),               \
-        CASE("conv3_stay_large_deep_bf16", b_conv3_stay_large_deep, 1e-4, 0), \
-        CASE("conv3_stay_large_parts_bf16", b_conv3_stay_large_parts, 1e-4, 0),
 
 /* Rows of the table; tolerances: a bf16 by its last bit, behind a norm by what it reads. */
 #define BF16_VALUE_CASES                                                       \

@@ -934,26 +934,24 @@ static bool is_chosen(const char *name, const char *only)
     return !only;
 }
 
-static const op_case large[] = {LARGE_CASES};
-
-/* LW_OPS_DEVICE: the cases that this device computes, forward, at least LW_OPS_LEAST of them, with LW_OPS_LARGE the large ones,
- * too. LW_OPS_FIRST: up to the first that is wrong. */
+/* LW_OPS_DEVICE: the cases that this device computes, forward, at least LW_OPS_LEAST of them. LW_OPS_FIRST: up to the first
+ * that is wrong. */
 static void test_device(void **state)
 {
     const char *only = getenv("LW_OPS_ONLY"), *first = getenv("LW_OPS_FIRST");
     const char *device = getenv("LW_OPS_DEVICE"), *least = getenv("LW_OPS_LEAST");
-    const size_t n = LW_COUNT(cases), all = n + (getenv("LW_OPS_LARGE") ? LW_COUNT(large) : 0);
     int bad = 0, computed = 0;
     (void)state;
-    for (size_t i = 0; i < all && !(first && bad); i++) {
-        const op_case *c = i < n ? &cases[i] : &large[i - n];
-        int rc = is_chosen(c->name, only) ? op_check_on(c, device) : -1;
-        if (rc < 0 && is_chosen(c->name, only))
-            printf("not on %s: %s: %s\n", device, c->name, lw_errmsg());
+    for (size_t i = 0; i < LW_COUNT(cases) && !(first && bad); i++) {
+        if (!is_chosen(cases[i].name, only))
+            continue;
+        int rc = op_check_on(&cases[i], device);
+        if (rc < 0)
+            printf("not on %s: %s: %s\n", device, cases[i].name, lw_errmsg());
         bad += rc > 0;
         computed += rc >= 0;
     }
-    printf("%d of %zu cases on %s, %d wrong\n", computed, all, device, bad);
+    printf("%d of %zu cases on %s, %d wrong\n", computed, LW_COUNT(cases), device, bad);
     assert_int_equal(bad, 0);
     assert_true(computed >= (least ? (int)strtol(least, NULL, 10) : 1));
 }
