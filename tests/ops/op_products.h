@@ -176,7 +176,7 @@ STAY_TILES(parts, 5, AROUND(3, 1), .h = 5, .w = 9, .c = 192, .o = 68)
 STAY_TILES(line, 2, AROUND(3, 1), .h = 1, .w = 32, .c = 128, .o = 4)
 STAY_TILES(column, 2, AROUND(3, 1), .h = 70, .w = 1, .c = 64, .o = 8)
 STAY_TILES(whole, 1, AROUND(3, 1), .h = 33, .w = 32, .c = 256, .o = 20)
-STAY_TILES(wide, 1, AROUND(3, 1), .h = 32, .w = 32, .c = 384, .o = 124)
+STAY_TILES(wide, 2, AROUND(3, 1), .h = 32, .w = 32, .c = 192, .o = 124)
 STAY_TILES(two, 1, AROUND(3, 1), .h = 32, .w = 32, .c = 64, .o = 124)
 STAY_TILES(in_turn, 5, AROUND(3, 1), .h = 8, .w = 8, .c = 128, .o = 128)
 /* Both count the blocks of a tile in the same memory. */

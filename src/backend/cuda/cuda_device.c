@@ -135,6 +135,13 @@ int64_t lw_cuda_blocks(lw_cuda_kernel k, int64_t n)
     return LW_MIN(LW_CEIL_DIV(LW_MAX(n, 1), threads), (int64_t)1 << 20);
 }
 
+/* In recordings alone, where nothing is waited for but what the recording writes. Not products of f32: blocks that come while
+ * others still have most multiprocessors pile up on the few that are free, and theirs are the longest. */
+static bool starts_early(const cuda *d, lw_cuda_kernel k)
+{
+    return d->hopper && d->recording && kernels[k].family != FAMILY_ffma;
+}
+
 void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args)
 {
     void *copy[1] = {(void *)(uintptr_t)args};
@@ -144,7 +151,7 @@ void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, c
                       .shared = kernels[k].shared,
                       .stream = d->stream,
                       .attributes = &early,
-                      .n_attributes = d->hopper && d->recording ? 1 : 0};
+                      .n_attributes = starts_early(d, k) ? 1 : 0};
     if (d->failed || blocks < 1 || across < 1)
         return;
     lw_cuda_check(d, d->cu.LaunchKernelEx(&l, d->kernel[k], copy, NULL), kernels[k].name);
