@@ -57,7 +57,7 @@ of_tiles() {
     case $1 in */cuda_tiles.h | */cuda_pixels_stay.h | */cuda_wgmma.cu | */cuda_ffma.cu) ;; *) false ;; esac
 }
 passes_tiles() { # the small ones first
-    for cases in few_tiles,narrow,apart,deep,twice,rgb_tiles,dx_tiles some_tiles,parts_tiles,many_tiles; do
+    for cases in few_tiles,narrow,apart,deep,twice,rgb_tiles,dx_tiles,stay_parts some_tiles,parts_tiles,many_tiles; do
         LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_OPS_FIRST=1 LW_OPS_ONLY=$cases timeout 300 "$tests/test_ops" \
             >/dev/null 2>&1 || return 1
     done
@@ -289,7 +289,6 @@ tiles() {
     in_kernel cuda_tiles.h 'a->residual && !a->drop_rows' false
     in_kernel cuda_tiles.h 'if (a->bias)' 'if (false)'
     # rows that are halves of pieces
-    in_kernel cuda_tiles.h 'in && s->c + t.piece / 2 < a->c' in
     in_kernel cuda_tiles.h 't.half ? t.piece / 2 : t.piece' t.piece
     # pixels that stay: zeros around them, which chunk's they are and when they are through, which tap's weights
     in_kernel cuda_pixels_stay.h 'p.i < a->h && p.j < a->width' 'p.j < a->width'
@@ -301,7 +300,7 @@ tiles() {
     in_kernel cuda_pixels_stay.h 's->tap == t.taps' 's->tap == 0'
     in_kernel cuda_pixels_stay.h 's->odd ^= s->tile.now == 0;' ';'
     in_kernel cuda_pixels_stay.h '>= t.places - t.ahead)' '>= t.places - t.ahead - 1)'
-    in_kernel cuda_pixels_stay.h 's->column0 + 64 < a->n' 's->column0 < 0'
+    in_kernel cuda_pixels_stay.h 'column0 + 64 < a->n' 'column0 < 0'
     in_kernel cuda_pixels_stay.h '(uint32_t)(t.taps * halves)' '(uint32_t)t.taps'
     in_kernel cuda_pixels_stay.h 's->w += (int64_t)t.taps * bytes;' ';'
     in_kernel cuda_pixels_stay.h 'place += t.columns * TILE_ROW' 'place += bytes'
