@@ -187,12 +187,12 @@ profiles() {
         >"$out/profile_bf16_b128.json"
 }
 
-# Lines of rows.txt beside their floors, as JSON; what was not timed has no p50.
 # What this GPU can do at most, beside which the times are read.
 peaks() {
     "$program" info --peak --json --device cuda >"$out/peak.json" && grep -A 14 '"peak"' "$out/peak.json"
 }
 
+# Lines of rows.txt beside their floors, as JSON; what was not timed has no p50.
 json_rows() {
     awk -v floors="$floors" '
         function number(key, text) {return (text + 0 > 0) ? sprintf(", \"%s\": %s", key, text) : ""}

@@ -33,6 +33,9 @@ _Static_assert(sizeof(CUlaunchConfig) == sizeof(lw_cu_launch) &&
 _Static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ==
                    (CUfunction_attribute)LW_CU_SHARED_AT_LAUNCH,
                "shared memory");
+_Static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ==
+                   (CUdevice_attribute)LW_CU_MULTIPROCESSORS,
+               "multiprocessors");
 _Static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == (CUdevice_attribute)LW_CU_CC_MAJOR,
                "attributes");
 _Static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == (CUdevice_attribute)LW_CU_CC_MINOR,

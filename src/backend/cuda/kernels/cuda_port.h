@@ -209,8 +209,8 @@ extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
 void lw_emu_prefetch(const void *from, int bytes);
-void lw_emu_await_before(
-    void); /* what is copied before it no kernel of a recording may have written */
+/* what is copied before it no kernel of a recording may have written */
+void lw_emu_await_before(void);
 /* lands no earlier than it must */
 void lw_emu_copy(void *to, const void *from, int bytes, bool there);
 void lw_emu_copy_commit(void);

@@ -43,8 +43,7 @@ typedef struct tile_pixel {
 typedef struct tile_state {
     int32_t row0, column0, part, tile;
     int32_t phase_y, phase_x, tap_y, tap_x; /* the kind of pixels, and its first taps */
-    int32_t at
-        [TILE_MOST_ROWS]; /* where windows begin in x, in pieces or halves of them; may be outside */
+    int32_t at[TILE_MOST_ROWS]; /* where windows begin in x, in tile_unit; may be outside */
     int16_t y[TILE_MOST_ROWS], x[TILE_MOST_ROWS];
     int32_t c, ty, tx;          /* of the depth, this thread's next: channel c of a tap */
     int32_t steps;              /* of the whole depth */
