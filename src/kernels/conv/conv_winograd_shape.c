@@ -6,7 +6,8 @@
  * tasks: as many turns of 8, 16, 32 or 64 threads leave nobody idle in the last one. */
 enum {
     BLOCK_WORDS = 147456, /* of V: 576 KiB of a core's L2, the rest is for M and the weights */
-    BLOCK_LEAST = 8, /* tiles; a register tile is nearly as fast with so many rows as with all */
+    BLOCK_LEAST =
+        16, /* tiles: of two turns of rows each asks memory for half of the next weights */
     BLOCK_MOST = 32,
     TASKS_WANTED = 64,
     PIECE = 2, /* tiles of a task that transforms */

@@ -45,6 +45,16 @@ LW_WORD vi lw_word_everywhere(const float *p)
     return vi_set1(w);
 }
 
+/*
+ * What later calls will read, asked for meanwhile: a line at `at`, which moves on by `step` words with every step of all
+ * runs. Memory answers while sums are made only if asking is spread over all of the sums: a core has room for some
+ * dozen lines underway, and those from the second cache wait in it, too.
+ */
+typedef struct lw_tile_fetch {
+    const float *at;
+    ptrdiff_t step;
+} lw_tile_fetch;
+
 struct lw_tile_room;
 typedef struct lw_tile {
     const float *const *a; /* [rows] */
@@ -74,6 +84,7 @@ typedef struct lw_tile {
     lw_act act;
     ptrdiff_t narrow; /* 0, or: b is [cols][narrow steps] (see lw_tile_is_narrow), f32 only */
     const struct lw_tile_quant *quant; /* u8 only */
+    lw_tile_fetch fetch[2]; /* both, or none: then the panel is asked for shortly before its turn */
 } lw_tile;
 typedef void lw_tile_fn(const lw_tile *t);
 lw_tile_fn LWV_BASE(lw_tile_run);
