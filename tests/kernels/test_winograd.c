@@ -19,12 +19,15 @@ typedef struct method {
     lw_num num;
     int tile;
 } method;
-static const method F4 = {LW_NUM_F32, 4}, F2 = {LW_NUM_F32, 2}, LOW = {LW_NUM_BF16, 2};
+static const method F4 = {LW_NUM_F32, 4}, HALF = {LW_NUM_F32, 4 | LW_WINOGRAD_HALF},
+                    F2 = {LW_NUM_F32, 2}, LOW = {LW_NUM_BF16, 2};
+enum { METHODS = 4 };
 
-/* One of the three in turns. */
+/* One of the four in turns, the first twice: of five, so that what else comes in turns meets all. */
 static method method_of(int i)
 {
-    return i % 3 == 0 ? F2 : i % 3 == 1 ? F4 : LOW;
+    const method all[] = {F2, F4, LOW, HALF, F2};
+    return all[i % (METHODS + 1)];
 }
 
 static check_tol tol_of(method m, int64_t chain)
@@ -32,7 +35,7 @@ static check_tol tol_of(method m, int64_t chain)
     double root = 1.0;
     while (root * root < (double)chain)
         root += 1.0;
-    const double each = m.num == LW_NUM_BF16 ? 12e-3 : m.tile == 4 ? 6e-6 : 2e-6;
+    const double each = m.num == LW_NUM_BF16 ? 12e-3 : m.tile & 4 ? 6e-6 : 2e-6;
     return (check_tol){.abs = each * root, .rel = 2e-7};
 }
 
@@ -233,6 +236,10 @@ static void sizes_4x4(check *t)
 {
     sizes(t, F4);
 }
+static void sizes_half(check *t)
+{
+    sizes(t, HALF);
+}
 static void sizes_2x2(check *t)
 {
     sizes(t, F2);
@@ -245,7 +252,7 @@ static void sizes_bf16(check *t)
 /* Pitches, many channels, several blocks and groups of columns. */
 static void large(check *t)
 {
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < METHODS; k++) {
         const method m = method_of(k);
         check_all(t, shape(1, 4, 4, 400, 70), m);
         check_all(t, shape(5, 16, 16, 32, 16), m);
@@ -343,10 +350,10 @@ static void batch_invariance(check *t)
                                     {14, 4, 4, 350, 32}, {11, 4, 4, 20, 3}, {6, 5, 1, 8, 8},
                                     {11, 8, 8, 390, 70}, /* one alone: points are divided */
                                     {3100, 1, 1, 8, 4}}; /* tasks enough of blocks */
-    for (size_t i = 0; i < LW_COUNT(images) * 6; i++) {
-        const int *z = images[i / 6];
+    for (size_t i = 0; i < LW_COUNT(images) * 2 * METHODS; i++) {
+        const int *z = images[i / (2 * METHODS)];
         const lw_conv_pass pass = (lw_conv_pass)(i & 1);
-        const method m = method_of((int)i / 2);
+        const method m = method_of((int)i / 2 % METHODS);
         if (m.num == LW_NUM_BF16 && z[pass == LW_CONV_FORWARD ? 3 : 4] % 2)
             continue;
         problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4]), pass, m, false);
@@ -380,6 +387,30 @@ static void pitch_invariance(check *t)
     run(t, &p, one, packed, NULL);
     run(t, &q, two, packed, NULL);
     check_same(t, two, one, (size_t)p.n_out * sizeof *one, "dense and pitched %s", p.name);
+}
+
+/* Filters packed half transformed give the bits of those packed whole. */
+static void half_or_whole(check *t)
+{
+    static const int shapes[][5] = {{1, 8, 7, 130, 70}, {3, 4, 4, 93, 161}, {2, 16, 9, 50, 17},
+                                    {1, 5, 5, 512, 33}, {1, 3, 8, 40, 800}, {9, 8, 8, 5, 3}};
+    for (size_t i = 0; i < 2 * LW_COUNT(shapes); i++) {
+        const int *z = shapes[i / 2];
+        problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4]), (lw_conv_pass)(i & 1), F4, false),
+                q = p;
+        q.m = HALF;
+        float *whole = check_out(t, p.n_out, 0), *half = check_out(t, p.n_out, 0);
+        run(t, &p, whole, pack(t, t->isa, &p), NULL);
+        run(t, &q, half, pack(t, t->isa, &q), NULL);
+        double *want = check_doubles(t, p.n_out);
+        for (int64_t k = 0; k < p.n_out; k++)
+            want[k] = (double)whole[k];
+        if (t->isa == LW_ISA_REF) /* in double but for what is packed */
+            check_close(t, half, want, p.n_out, tol_of(F4, 9 * p.K), "%s, half", p.name);
+        else
+            check_same(t, half, whole, (size_t)p.n_out * sizeof *half, "%s, half", p.name);
+        check_next(t);
+    }
 }
 
 /* The same bits whatever the order of tasks and however many threads run them. */
@@ -484,6 +515,7 @@ int main(int argc, char **argv)
 {
     static const check_case cases[] = {
         {"sizes_4x4", sizes_4x4},
+        {"sizes_half", sizes_half},
         {"sizes_2x2", sizes_2x2},
         {"sizes_bf16", sizes_bf16},
         {"large", large},
@@ -491,6 +523,7 @@ int main(int argc, char **argv)
         {"rounded", rounded},
         {"epilogues", epilogues},
         {"batch_invariance", batch_invariance},
+        {"half_or_whole", half_or_whole},
         {"pitch_invariance", pitch_invariance},
         {"thread_invariance", thread_invariance},
         {"choice", choice},

@@ -185,7 +185,12 @@ static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
         return NULL;
     a->s = lw_cpu_conv_shape(at, cpu_in(c, 0).dim[0]);
     lw_num num = lw_cpu_num(cpu_in(c, 0).dtype);
-    a->pack = lw_cpu_pack_conv(c->k, num, &a->s, pass, lw_cpu_conv_tile(c->dev, num, &a->s, pass));
+    const lw_node *w = lw_val_node(c->g, c->n->in[1]);
+    const int tile = w->op == LW_OP_PACK
+                         ? lw_cpu_packed_tile(w)
+                         : lw_winograd_layout(num, &a->s,
+                                              lw_cpu_conv_tile(c->dev, num, &a->s, pass));
+    a->pack = lw_cpu_pack_conv(c->k, num, &a->s, pass, tile);
     a->act = (lw_act)at->act;
     a->store = at->store == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
     return a;

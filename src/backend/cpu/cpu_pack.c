@@ -132,7 +132,7 @@ void lw_cpu_pack_in_step(cpu_lower *c, const cpu_pack *p)
 
 /* lw_attr_pack.p of a product: N, K, rows are N; of a convolution: o, kh, kw, c, stride, h, w (no
  * layout depends on the pads); the last is always the lw_num, for a convolution plus PACK_TILE times
- * the side of Winograd's tiles. */
+ * the side and layout of Winograd's tiles. */
 enum { PACK_NUM = 8, PACK_TILE = 8 };
 
 static cpu_pack pack_of_attr(const lw_kernels *k, const lw_attr_pack *a)
@@ -190,6 +190,8 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
         tile = lw_cpu_conv_tile(/* self begins with the lw_device */
                                 self, num, &s,
                                 n->op == LW_OP_CONV2D ? LW_CONV_FORWARD : LW_CONV_DATA_GRAD);
+        s.B = lw_val_type(g, n->in[0]).dim[0];
+        tile = lw_winograd_layout(num, &s, tile);
     } else {
         return false;
     }
@@ -197,6 +199,11 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
     cpu_pack p = pack_of_attr(NULL, pack);
     pack->floats = (int64_t)LW_CEIL_DIV(lw_cpu_pack_bytes(&p), sizeof(float));
     return true;
+}
+
+int lw_cpu_packed_tile(const lw_node *pack)
+{
+    return ((const lw_attr_pack *)pack->attr)->p[PACK_NUM] / PACK_TILE;
 }
 
 int lw_cpu_lower_pack(cpu_lower *c)

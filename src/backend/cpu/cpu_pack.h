@@ -12,7 +12,7 @@ typedef struct cpu_pack {
     bool conv;
     lw_conv_shape shape; /* conv: of one image or of the batch, it does not matter */
     lw_conv_pass pass;
-    int tile;                           /* conv: side of Winograd's tiles, or 0 */
+    int tile; /* conv: 0, or side and layout of Winograd's tiles (lw_winograd_layout) */
     ptrdiff_t N, K, stride_n, stride_k; /* element (n, k) at n stride_n + k stride_k; of a
                                            convolution k counts taps and channels together */
     size_t scale_at;                    /* byte offset of the N scales of an s8 weight */
@@ -22,9 +22,11 @@ typedef struct cpu_pack {
 lw_num lw_cpu_num(lw_dtype t);
 cpu_pack lw_cpu_pack_product(const lw_kernels *k, lw_num num, ptrdiff_t N, ptrdiff_t K,
                              bool rows_are_n);
-/* tile: see lw_winograd_tile. */
+/* tile: see lw_winograd_layout. */
 cpu_pack lw_cpu_pack_conv(const lw_kernels *k, lw_num num, const lw_conv_shape *s,
                           lw_conv_pass pass, int tile);
+/* The tile of the convolution whose weight this node packs: the one that reads it may have fewer images. */
+int lw_cpu_packed_tile(const lw_node *pack);
 /* Packed weight, and scales behind it. */
 size_t lw_cpu_pack_bytes(const cpu_pack *p);
 /* Phases that pack input 1 into the step's workspace: for weights that inputs have a part in. The

@@ -34,6 +34,14 @@ bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass);
 int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa,
                      lw_conv_mode mode);
 
+/*
+ * `tile` below is such a side, or what this makes of it: with LW_WINOGRAD_HALF filters are packed transformed in one
+ * direction, 18 instead of 36 numbers of F(4x4), f32, and the other direction is done on the way to the products. That is
+ * slower from a cache, and faster where weights come from memory for a few tiles (of all images). The same bits.
+ */
+enum { LW_WINOGRAD_HALF = 8 };
+int lw_winograd_layout(lw_num num, const lw_conv_shape *s, int tile);
+
 /* A measured choice instead of the rule's: how one picture's convolution is computed. */
 typedef struct lw_conv_choice {
     lw_num num;
@@ -55,8 +63,8 @@ int lw_winograd_tile_of(const lw_conv_choices *chosen, lw_num num, const lw_conv
 /*
  * 32-bit words (a float or two bf16) of the transformed weights, tasks to make them; words that all tasks share; tasks
  * that transform inputs to there (0: each task of the convolution its own, in scratch), then tasks that leave products
- * there (0: it multiplies itself); tasks of the convolution and scratch words that each worker needs. `tile` is 4 or 2;
- * bf16 wants an even depth.
+ * there (0: it multiplies itself); tasks of the convolution and scratch words that each worker needs. bf16 wants
+ * an even depth.
  *
  * Few tiles are few tasks, and each would read all weights for a dozen rows. So where blocks of tiles
  * alone do not keep 64 threads busy, inputs are transformed once for all, and tasks are cut by columns

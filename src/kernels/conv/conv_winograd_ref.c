@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd convolution, reference: obvious loops, everything but the stored weights in double.
- * Transformed weights are [point][K][N]. Of bf16 (`low`), which F(2x2) alone has, points are made in f32 steps
+ * Transformed weights are [number][K][N], 36, 16 or, half transformed, 18 numbers. Of bf16 (`low`), which F(2x2) alone has, points are made in f32 steps
  * and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. */
 #include "kernels/conv/conv_winograd_points.h"
 #include "kernels/conv/conv_winograd_shape.h"
@@ -93,6 +93,18 @@ static double get_weight(const float *packed, ptrdiff_t i, bool low)
     return (double)(low ? lw_bf16_to_f32(((const lw_bf16 *)(const void *)packed)[i]) : packed[i]);
 }
 
+/* u[points] <- the packed filter of channels k and n. */
+static void get_points(double *u, const float *packed, const lw_wino *z, ptrdiff_t k, ptrdiff_t n,
+                       bool low)
+{
+    double half[LW_WINO_MAX_SIDE * 3];
+    for (ptrdiff_t p = 0; p < z->numbers; p++)
+        (z->half ? half : u)[p] = get_weight(packed, (p * z->K + k) * z->N + n, low);
+    for (ptrdiff_t y = 0; y < z->side && z->half; y++)
+        filter_line(u + y * z->side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], z->tile,
+                    low);
+}
+
 static void pack(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass, int tile,
                  int64_t task, bool low)
 {
@@ -108,13 +120,13 @@ static void pack(float *packed, const float *w, const lw_conv_shape *s, lw_conv_
                 double tap[3];
                 for (int y = 0; y < 3; y++)
                     tap[y] = (double)g[(forward ? y * 3 + x : 8 - y * 3 - x) * s->C];
-                filter_line(half + x, 3, tap[0], tap[1], tap[2], tile, low);
+                filter_line(half + x, 3, tap[0], tap[1], tap[2], z.tile, low);
             }
-            for (ptrdiff_t y = 0; y < side; y++)
-                filter_line(u + y * side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], tile,
+            for (ptrdiff_t y = 0; y < side && !z.half; y++)
+                filter_line(u + y * side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], z.tile,
                             low);
-            for (ptrdiff_t p = 0; p < z.points; p++)
-                put_weight(packed, (p * z.K + k) * z.N + n, u[p], low);
+            for (ptrdiff_t p = 0; p < z.numbers; p++)
+                put_weight(packed, (p * z.K + k) * z.N + n, z.half ? half[p] : u[p], low);
         }
 }
 
@@ -212,14 +224,16 @@ static void run(void *out, const void *in, const float *packed, const lw_conv_sh
     int64_t block = lw_wino_block(&z, task), group = lw_wino_group(&z, task);
     ptrdiff_t n1 = LW_MIN((group + 1) * z.cols, z.N), per_image = z.tiles_y * z.tiles_x;
     for (int64_t t = lw_wino_first(&z, block); t < lw_wino_first(&z, block + 1); t++) {
-        ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * tile,
-                  x0 = t % z.tiles_x * tile;
+        ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * z.tile,
+                  x0 = t % z.tiles_x * z.tile;
         input_tile(v, in, image, &z, y0, x0, low);
         for (ptrdiff_t n = group * z.cols; n < n1; n++) {
-            double m[LW_WINO_MAX_POINTS] = {0};
-            for (ptrdiff_t p = 0; p < z.points; p++)
-                for (ptrdiff_t k = 0; k < z.K; k++)
-                    m[p] += v[p * z.K + k] * get_weight(packed, (p * z.K + k) * z.N + n, low);
+            double m[LW_WINO_MAX_POINTS] = {0}, u[LW_WINO_MAX_POINTS];
+            for (ptrdiff_t k = 0; k < z.K; k++) {
+                get_points(u, packed, &z, k, n, low);
+                for (ptrdiff_t p = 0; p < z.points; p++)
+                    m[p] += v[p * z.K + k] * u[p];
+            }
             output_tile(out, m, &z, e, image, y0, x0, n);
         }
     }

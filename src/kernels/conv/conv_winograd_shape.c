@@ -12,6 +12,9 @@ enum {
     TASKS_WANTED = 64,
     PIECE = 2, /* tiles of a task that transforms */
     FEW_TASKS = 16,
+    HALF_TILES = 4, /* of all images: each number of a filter is used as often */
+    HALF_WEIGHTS =
+        8192, /* pairs of channels: 1.1 MiB whole, which come from behind the second cache */
     /* Words of the weights that a part of the points reads: 12 us from memory for a thread alone, of which many
      * threads take longer, since they share it. */
     PART_LEAST = 65536
@@ -72,14 +75,21 @@ static void cut_up(lw_wino *w)
     if (!w->shared || w->blocks * w->col_groups >= FEW_TASKS)
         return;
     while (w->blocks * w->col_groups * w->parts < TASKS_WANTED &&
-           w->points * w->steps * w->cols / (2 * w->parts) >= PART_LEAST)
+           w->numbers * w->steps * w->cols / (2 * w->parts) >= PART_LEAST)
         w->parts *= 2;
 }
 
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     bool forward = pass == LW_CONV_FORWARD;
-    lw_wino w = {.tile = tile, .side = tile + 2, .points = points_of(tile), .H = s->H, .W = s->W};
+    const bool half = tile & LW_WINOGRAD_HALF;
+    tile &= ~LW_WINOGRAD_HALF;
+    lw_wino w = {.half = half,
+                 .tile = tile,
+                 .side = tile + 2,
+                 .points = points_of(tile),
+                 .H = s->H,
+                 .W = s->W};
     w.K = depth(s, pass);
     w.N = produced(s, pass);
     w.ld_in = forward ? s->ldx : s->ldy;
@@ -88,6 +98,7 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     w.tiles_x = LW_CEIL_DIV(w.W, tile);
     w.tiles = (int64_t)s->B * w.tiles_y * w.tiles_x;
     w.steps = w.K / lw_num_per_word(num);
+    w.numbers = w.half ? 18 : w.points;
     w.ldv = LW_ROUND_UP(w.steps, 16);
     cut_up(&w);
     w.pieces = LW_CEIL_DIV(w.block, PIECE);
@@ -96,16 +107,24 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     return w;
 }
 
+int lw_winograd_layout(lw_num num, const lw_conv_shape *s, int tile)
+{
+    const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(s->H, 4) * LW_CEIL_DIV(s->W, 4);
+    const bool half = num == LW_NUM_F32 && tile == 4 && tiles <= HALF_TILES &&
+                      (int64_t)s->C * s->O > HALF_WEIGHTS;
+    return half ? tile | LW_WINOGRAD_HALF : tile;
+}
+
 int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
-    return lw_gemm_packed_floats(produced(s, pass), depth(s, pass) * points_of(tile)) /
-           lw_num_per_word(num);
+    const lw_wino w = lw_wino_of(num, s, pass, tile);
+    return lw_gemm_packed_floats(w.N, w.K * w.numbers) / lw_num_per_word(num);
 }
 
 int64_t lw_winograd_pack_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
-    (void)num; /* the work is the transform's */
-    return lw_gemm_pack_tasks(produced(s, pass), depth(s, pass) * points_of(tile));
+    const lw_wino w = lw_wino_of(num, s, pass, tile);
+    return lw_gemm_pack_tasks(w.N, w.K * w.points); /* the work is the transform's */
 }
 
 int64_t lw_winograd_shared_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)

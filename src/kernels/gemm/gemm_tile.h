@@ -55,6 +55,15 @@ typedef struct lw_tile_fetch {
     ptrdiff_t step;
 } lw_tile_fetch;
 
+/* The lines of one step. To the second cache: the first holds the rows. */
+LW_WORD void lw_tile_fetch_lines(lw_tile_fetch f[2])
+{
+    for (int i = 0; i < 2; i++) {
+        __builtin_prefetch(f[i].at, 0, 2);
+        f[i].at = (const float *)((uintptr_t)f[i].at + (uintptr_t)f[i].step * sizeof(float));
+    }
+}
+
 struct lw_tile_room;
 typedef struct lw_tile {
     const float *const *a; /* [rows] */
