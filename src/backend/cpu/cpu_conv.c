@@ -186,10 +186,10 @@ static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
     a->s = lw_cpu_conv_shape(at, cpu_in(c, 0).dim[0]);
     lw_num num = lw_cpu_num(cpu_in(c, 0).dtype);
     const lw_node *w = lw_val_node(c->g, c->n->in[1]);
-    const int tile = w->op == LW_OP_PACK
-                         ? lw_cpu_packed_tile(w)
-                         : lw_winograd_layout(num, &a->s,
-                                              lw_cpu_conv_tile(c->dev, num, &a->s, pass));
+    a->packed = w->op == LW_OP_PACK;
+    const int tile = a->packed ? lw_cpu_packed_tile(w)
+                               : lw_winograd_layout(num, &a->s,
+                                                    lw_cpu_conv_tile(c->dev, num, &a->s, pass));
     a->pack = lw_cpu_pack_conv(c->k, num, &a->s, pass, tile);
     a->act = (lw_act)at->act;
     a->store = at->store == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
@@ -238,7 +238,6 @@ static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *const task
         set_pitches(c, a, cpu_in_pitch(c, 0), cpu_out_pitch(c), 3);
     else
         set_pitches(c, a, cpu_out_pitch(c), cpu_in_pitch(c, 0), 2);
-    a->packed = lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK;
     if (!a->packed)
         lw_cpu_pack_in_step(c, &a->pack);
     add_tasks(c, a, task);

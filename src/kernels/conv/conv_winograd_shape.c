@@ -6,15 +6,13 @@
  * tasks: as many turns of 8, 16, 32 or 64 threads leave nobody idle in the last one. */
 enum {
     BLOCK_WORDS = 147456, /* of V: 576 KiB of a core's L2, the rest is for M and the weights */
-    BLOCK_LEAST =
-        16, /* tiles: of two turns of rows each asks memory for half of the next weights */
+    BLOCK_LEAST = 16,     /* tiles: two turns of rows, each asks for half of the next weights */
     BLOCK_MOST = 32,
     TASKS_WANTED = 64,
     PIECE = 2, /* tiles of a task that transforms */
     FEW_TASKS = 16,
-    HALF_TILES = 4, /* of all images: each number of a filter is used as often */
-    HALF_WEIGHTS =
-        8192, /* pairs of channels: 1.1 MiB whole, which come from behind the second cache */
+    HALF_TILES = 4,      /* of all images: each number of a filter is used as often */
+    HALF_WEIGHTS = 8192, /* pairs of channels: 1.1 MiB whole, from behind the second cache */
     /* Words of the weights that a part of the points reads: 12 us from memory for a thread alone, of which many
      * threads take longer, since they share it. */
     PART_LEAST = 65536
