@@ -5,11 +5,6 @@
 
 #include "kernels/gemm/gemm_tile.h"
 
-/* Rows of bf16 <- a curve of finished sums, ld floats apart. */
-typedef void lw_tile_round_fn(lw_bf16 *const *to, const float *sums, ptrdiff_t ld, ptrdiff_t rows,
-                              ptrdiff_t cols, lw_act act);
-lw_tile_round_fn LWV(lw_tile_round);
-
 typedef struct lw_gemm_job {
     float *c;                /* rows of floats, or */
     lw_bf16 *low;            /* NULL, or rows of bf16, of pitch ldc too */
@@ -20,7 +15,6 @@ typedef struct lw_gemm_job {
     lw_num num;
     const lw_tiles *tiles;   /* of that type */
     lw_tile_room *room;      /* of lw_tiles_begin */
-    lw_tile_round_fn *round; /* with low */
     const lw_quant *q;       /* LW_NUM_S8 */
 } lw_gemm_job;
 void LWV_BASE(lw_gemm_run)(lw_gemm_job j, int64_t task);

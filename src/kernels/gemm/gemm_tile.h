@@ -85,8 +85,8 @@ typedef struct lw_tile {
     const float *bias;             /* [cols] or NULL */
     const float *const *add[2];    /* [rows] each, or NULL: image bias rows and residual rows */
     const lw_bf16 *const *add_low; /* [rows] or NULL: residual rows of bf16, not of f32 tiles */
-    lw_bf16 *const *
-        low; /* [rows] or NULL: finished sums without a curve are rounded to here, not stored in c */
+    lw_bf16 *const *low; /* [rows] or NULL: finished sums are rounded to here. c holds those of a curve before */
+    int ask_ends; /* 1: results and residuals are asked for meanwhile (lw_tile_ask_ends) */
     const uint32_t *keep; /* [rows][LW_TILE_COLS] or NULL: ones, or 0 where a sum becomes 0, behind
                              the bias; the others are multiplied by keep_scale */
     float keep_scale;
@@ -96,6 +96,21 @@ typedef struct lw_tile {
     lw_tile_fetch fetch[2]; /* both, or none: then the panel is asked for shortly before its turn */
 } lw_tile;
 typedef void lw_tile_fn(const lw_tile *t);
+
+/* The lines of row i that are touched only when sums are finished, results and residuals. To the second cache: fetches to the
+ * first would wait in line with the panel's. */
+LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i)
+{
+    enum { LINE = 64 };
+    const ptrdiff_t bytes = t->cols * (ptrdiff_t)sizeof(float), low = t->cols * (ptrdiff_t)sizeof(lw_bf16);
+    const char *to = t->low ? (const char *)t->low[i] : (const char *)t->c[i];
+    for (ptrdiff_t k = 0; k < (t->low ? low : bytes); k += LINE)
+        __builtin_prefetch(to + k, 1, 2);
+    for (ptrdiff_t k = 0; k < bytes && t->add[1]; k += LINE)
+        __builtin_prefetch((const char *)t->add[1][i] + k, 0, 2);
+    for (ptrdiff_t k = 0; k < low && t->add_low; k += LINE)
+        __builtin_prefetch((const char *)t->add_low[i] + k, 0, 2);
+}
 lw_tile_fn LWV_BASE(lw_tile_run);
 /* Steps of two bf16, f32 sums; steps of four u8 and s8, s32 sums from quant->start. */
 lw_tile_fn LWV(lw_tile_run_bf16);
