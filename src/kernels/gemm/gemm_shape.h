@@ -14,8 +14,8 @@ enum {
 /* The same where products take so little time that bringing operands and tasks decides (amx). */
 enum {
     LW_WIDE_ROWS = 32,
-    LW_WIDE_DEPTH = 1024,
-    LW_WIDE_GROUP = 196608, /* words: 768 KiB, of the 2 MiB that such machines have */
+    LW_WIDE_DEPTH = 2304,
+    LW_WIDE_GROUP = 294912, /* words: 1.1 MiB, of the 2 MiB that such machines have */
     LW_WIDE_OPS_MIN = 32000000
 };
 
