@@ -13,9 +13,9 @@ typedef struct lw_gemm_job {
     ptrdiff_t M, N, K;       /* K in elements */
     const lw_epilogue *e;    /* or NULL */
     lw_num num;
-    const lw_tiles *tiles;   /* of that type */
-    lw_tile_room *room;      /* of lw_tiles_begin */
-    const lw_quant *q;       /* LW_NUM_S8 */
+    const lw_tiles *tiles; /* of that type */
+    lw_tile_room *room;    /* of lw_tiles_begin */
+    const lw_quant *q;     /* LW_NUM_S8 */
 } lw_gemm_job;
 void LWV_BASE(lw_gemm_run)(lw_gemm_job j, int64_t task);
 

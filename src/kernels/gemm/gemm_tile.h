@@ -85,8 +85,9 @@ typedef struct lw_tile {
     const float *bias;             /* [cols] or NULL */
     const float *const *add[2];    /* [rows] each, or NULL: image bias rows and residual rows */
     const lw_bf16 *const *add_low; /* [rows] or NULL: residual rows of bf16, not of f32 tiles */
-    lw_bf16 *const *low; /* [rows] or NULL: finished sums are rounded to here. c holds those of a curve before */
-    int ask_ends; /* 1: results and residuals are asked for meanwhile (lw_tile_ask_ends) */
+    lw_bf16 *const *
+        low; /* [rows] or NULL: finished sums are rounded to here. c holds those of a curve before */
+    int ask_ends;         /* 1: results and residuals are asked for meanwhile (lw_tile_ask_ends) */
     const uint32_t *keep; /* [rows][LW_TILE_COLS] or NULL: ones, or 0 where a sum becomes 0, behind
                              the bias; the others are multiplied by keep_scale */
     float keep_scale;
@@ -102,7 +103,8 @@ typedef void lw_tile_fn(const lw_tile *t);
 LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i)
 {
     enum { LINE = 64 };
-    const ptrdiff_t bytes = t->cols * (ptrdiff_t)sizeof(float), low = t->cols * (ptrdiff_t)sizeof(lw_bf16);
+    const ptrdiff_t bytes = t->cols * (ptrdiff_t)sizeof(float),
+                    low = t->cols * (ptrdiff_t)sizeof(lw_bf16);
     const char *to = t->low ? (const char *)t->low[i] : (const char *)t->c[i];
     for (ptrdiff_t k = 0; k < (t->low ? low : bytes); k += LINE)
         __builtin_prefetch(to + k, 1, 2);

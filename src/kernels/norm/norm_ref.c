@@ -121,11 +121,23 @@ size_t lw_norm_scratch(const lw_norm_shape *s)
  * eighth of a cache's sets where there are 384 channels, and a pass over them finds little of what the one before read. */
 ptrdiff_t lw_norm_tasks(const lw_norm_shape *s, ptrdiff_t samples)
 {
-    enum { MUCH = 32768, LITTLE = 16384, LINE = 16, BUNDLE = 64, MOST = 16, THREADS = 64 };
+    enum {
+        MUCH = 32768,
+        LITTLE = 16384,
+        LINE = 16,
+        PAIR = 32,
+        BUNDLE = 64,
+        MOST = 16,
+        THREADS = 64
+    };
     const ptrdiff_t n = s->hw * s->c;
     ptrdiff_t tasks = LW_MAX(LW_MIN(n / MUCH, s->c / LINE), LW_MIN(n / LITTLE, s->c / BUNDLE));
     tasks = LW_MIN(tasks, LW_MIN(s->groups, (ptrdiff_t)MOST));
     tasks = LW_MIN(tasks, LW_CEIL_DIV((ptrdiff_t)THREADS, LW_MAX(samples, (ptrdiff_t)1)));
+    for (ptrdiff_t t = tasks; 2 * t >= tasks && t > 0;
+         t--) /* whole lines each, if that takes few tasks less */
+        if (s->groups % t == 0 && s->c % (t * PAIR) == 0)
+            return t;
     return LW_MAX(tasks, (ptrdiff_t)1);
 }
 
