@@ -134,8 +134,8 @@ ptrdiff_t lw_norm_tasks(const lw_norm_shape *s, ptrdiff_t samples)
     ptrdiff_t tasks = LW_MAX(LW_MIN(n / MUCH, s->c / LINE), LW_MIN(n / LITTLE, s->c / BUNDLE));
     tasks = LW_MIN(tasks, LW_MIN(s->groups, (ptrdiff_t)MOST));
     tasks = LW_MIN(tasks, LW_CEIL_DIV((ptrdiff_t)THREADS, LW_MAX(samples, (ptrdiff_t)1)));
-    for (ptrdiff_t t = tasks; 2 * t >= tasks && t > 0;
-         t--) /* whole lines each, if that takes few tasks less */
+    /* Whole lines each, if half as many tasks have them. */
+    for (ptrdiff_t t = tasks; 2 * t >= tasks && t > 0; t--)
         if (s->groups % t == 0 && s->c % (t * PAIR) == 0)
             return t;
     return LW_MAX(tasks, (ptrdiff_t)1);
