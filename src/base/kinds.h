@@ -36,8 +36,17 @@ static inline int lw_act_is_curve(lw_act a)
  * Element types of the operands of products and convolutions; sums and outputs are always f32.
  *   LW_NUM_BF16  bf16 x bf16, f32 sums
  *   LW_NUM_S8    u8 activations x s8 weights, exact s32 sums, scaled to f32 at the end
+ *
+ *   LW_NUM_BF16X3  f32 operands, each multiplied as a sum of three bf16, f32 sums: no type of values of its own, but how
+ *                  those of LW_NUM_F32 are multiplied where bf16 is much faster (kernels/gemm/gemm.h)
  */
-typedef enum lw_num { LW_NUM_F32, LW_NUM_BF16, LW_NUM_S8, LW_NUM_COUNT } lw_num;
+typedef enum lw_num {
+    LW_NUM_F32,
+    LW_NUM_BF16,
+    LW_NUM_S8,
+    LW_NUM_COUNT,
+    LW_NUM_BF16X3 = LW_NUM_COUNT
+} lw_num;
 
 /*
  * How 3x3 convolutions of stride 1 are computed in f32: with Winograd's tiles where a fixed rule of

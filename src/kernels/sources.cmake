@@ -54,6 +54,7 @@ set(SOURCES
   gemm/gemm_tile_bf16_avx512.c
   gemm/gemm_tile_bf16_avx512bf16.c
   gemm/gemm_tile_bf16_amx.c
+  gemm/gemm_tile_bf16x3_amx.c
   gemm/gemm_tile_u8_avx2.c
   gemm/gemm_tile_u8_avx512.c
   gemm/gemm_tile_u8_avx512bf16.c

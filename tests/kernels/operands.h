@@ -93,6 +93,12 @@ static inline void *operands(check *t, lw_num num, int64_t n, int shift, const l
     return x;
 }
 
+/* The last way of multiplying at a level. */
+static inline lw_num operand_last(const check *t)
+{
+    return t->isa >= LW_ISA_AMX ? LW_NUM_BF16X3 : LW_NUM_S8;
+}
+
 static inline size_t operand_bytes(lw_num num)
 {
     return sizeof(float) / (size_t)lw_num_per_word(num);

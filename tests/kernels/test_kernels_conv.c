@@ -23,6 +23,8 @@ static void *pack(check *t, const problem *p, lw_conv_pass pass)
                       pass == LW_CONV_FORWARD ? p->q.b_scale : p->q_dx.b_scale, i);
         else if (p->num == LW_NUM_F32)
             k.pack(packed, p->w, &p->s, pass, i);
+        else if (p->num == LW_NUM_BF16X3)
+            k.pack_bf16x3(packed, p->w, &p->s, pass, i);
         else
             k.pack_bf16(packed, p->w, &p->s, pass, i);
     }
@@ -39,6 +41,9 @@ static void run_task(const struct lw_conv_kernels *k, const problem *p, lw_conv_
     else if (p->num == LW_NUM_BF16)
         (fwd ? k->forward_bf16 : k->data_grad_bf16)(out, fwd ? p->x : p->dy, packed, &p->s, e,
                                                     task);
+    else if (p->num == LW_NUM_BF16X3)
+        (fwd ? k->forward_bf16x3 : k->data_grad_bf16x3)(out, fwd ? p->x : p->dy, packed, &p->s, e,
+                                                        task);
     else
         (fwd ? k->forward : k->data_grad)(out, fwd ? p->x : p->dy, packed, &p->s, e, task);
 }
@@ -52,9 +57,16 @@ static void run(check *t, const problem *p, lw_conv_pass pass, float *out, const
         run_task(&k, p, pass, out, packed, e, i);
 }
 
+static bool computes(const problem *p, lw_conv_pass pass)
+{
+    return p->num != LW_NUM_BF16X3 || lw_conv_bf16x3_fits(&p->s, pass);
+}
+
 static void check_pass(check *t, const problem *p, lw_conv_pass pass)
 {
     const lw_conv_shape *s = &p->s;
+    if (!computes(p, pass))
+        return;
     bool fwd = pass == LW_CONV_FORWARD;
     ptrdiff_t pixels = (ptrdiff_t)s->B * (fwd ? s->OH * s->OW : s->H * s->W);
     ptrdiff_t n = fwd ? s->O : s->C, ld = fwd ? s->ldy : s->ldx;
@@ -139,7 +151,7 @@ static void check_weights(check *t, const problem *p, int accumulate)
 /* The shape with its channels rounded up as the types need; weight gradients take it as it is. */
 static void check_all(check *t, lw_conv_shape s, int accumulate)
 {
-    for (lw_num num = LW_NUM_F32; num <= LW_NUM_S8; num++) {
+    for (lw_num num = LW_NUM_F32; num <= operand_last(t); num++) {
         int32_t per_word = (int32_t)lw_num_per_word(num);
         ptrdiff_t gap_x = s.ldx ? s.ldx - s.C : 0, gap_y = s.ldy ? s.ldy - s.O : 0;
         lw_conv_shape r = s;
@@ -159,7 +171,7 @@ static void check_all(check *t, lw_conv_shape s, int accumulate)
         check_pass(t, &p, LW_CONV_DATA_GRAD);
         if (num == LW_NUM_BF16 && (r.C != s.C || r.O != s.O))
             p = make(t, s, num, true);
-        if (num != LW_NUM_S8)
+        if (num < LW_NUM_S8)
             check_weights(t, &p, accumulate);
         check_next(t);
     }
@@ -251,7 +263,7 @@ static void random_shapes(check *t)
 
 static void epilogues(check *t)
 {
-    for (int i = 0; i < 96; i++) {
+    for (int i = 0; i < 32 * (1 + (int)operand_last(t)); i++) {
         lw_num num = (lw_num)(i >> 5);
         problem p = make(t, shape(3, 4, 5, 12, 37, i & 1 ? 3 : 1, 1, i & 1), num, true);
         const lw_conv_shape *s = &p.s;
@@ -400,11 +412,15 @@ static void batch_invariance(check *t)
         {70, 2, 2, 8, 1600, 1}, {3, 32, 32, 48, 36, 1}, {5, 6, 20, 72, 36, 1},
         {4, 16, 16, 288, 8, 1}, {3, 33, 32, 20, 40, 2}};
     for (size_t i = 0; i < LW_COUNT(sizes); i++)
-        for (int way = 0; way < 6; way++) { /* both passes of every type */
+        for (int way = 0; way < 8; way++) { /* both passes of every type */
             const int *z = sizes[i];
-            lw_conv_pass pass = way > 2 ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
-            lw_num num = (lw_num)(way % 3);
+            lw_conv_pass pass = way > 3 ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
+            lw_num num = (lw_num)(way % 4);
+            if (num > operand_last(t))
+                continue;
             problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4], 3, z[5], 1), num, false);
+            if (!computes(&p, pass))
+                continue;
             size_t item = operand_bytes(num);
             float *all = check_out(t, pass ? p.nx : p.ny, 0);
             void *packed = pack(t, &p, pass);
@@ -483,7 +499,7 @@ static float *run_shared(check *t, const problem *p, int threads, int64_t *n)
 {
     lw_pool *pool = NULL;
     const lw_conv_shape *s = &p->s;
-    bool weights = p->num != LW_NUM_S8;
+    bool weights = p->num < LW_NUM_S8;
     if (lw_pool_new(threads, &pool))
         LW_ASSERT(false, "%s", lw_errmsg());
     *n = p->ny + p->nx + (weights ? p->nw + s->O : 0);
@@ -508,7 +524,7 @@ static float *run_shared(check *t, const problem *p, int threads, int64_t *n)
 
 static void thread_invariance(check *t)
 {
-    for (lw_num num = LW_NUM_F32; num <= LW_NUM_S8; num++) {
+    for (lw_num num = LW_NUM_F32; num <= operand_last(t); num++) {
         problem p = make(t, shape(33, 16, 16, 16, 40, 3, 1, 1), num, false);
         int64_t n;
         float *first = run_shared(t, &p, 1, &n);
@@ -521,7 +537,7 @@ static void thread_invariance(check *t)
 
 static void pitch_invariance(check *t)
 {
-    for (lw_num num = LW_NUM_F32; num <= LW_NUM_S8; num++) {
+    for (lw_num num = LW_NUM_F32; num <= operand_last(t); num++) {
         problem p = make(t, shape(2, 6, 6, 24, 40, 3, 1, 1), num, false), q = p;
         size_t item = operand_bytes(num), dense = (size_t)p.s.C * item;
         q.s.ldx = p.s.C + 5 * lw_num_per_word(num);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm of f32, of bf16 and of u8 x s8 against double loops over the rounded operands: sizes around
+/* gemm of f32, also as sums of three bf16, of bf16 and of u8 x s8 against double loops over the rounded operands: sizes around
  * vector widths, pitches, epilogues, whole numbers exactly, row invariance. */
 #include <math.h>
 
@@ -67,6 +67,8 @@ static void *pack(check *t, const matrices *o)
             k.pack_s8(packed, o->w, N, K, sn, sk, o->q.b_scale, i);
         else if (o->num == LW_NUM_F32)
             k.pack(packed, o->w, N, K, sn, sk, i);
+        else if (o->num == LW_NUM_BF16X3)
+            k.pack_bf16x3(packed, o->w, N, K, sn, sk, i);
         else
             k.pack_bf16(packed, o->w, N, K, sn, sk, i);
     }
@@ -83,6 +85,8 @@ static void forward(check *t, const matrices *o, float *c, const void *a, ptrdif
             k.forward_u8(c, o->ldc, a, o->lda, o->packed, &o->q, M, N, K, e, i);
         else if (o->num == LW_NUM_F32)
             k.forward(c, o->ldc, a, o->lda, o->packed, M, N, K, e, i);
+        else if (o->num == LW_NUM_BF16X3)
+            k.forward_bf16x3(c, o->ldc, a, o->lda, o->packed, M, N, K, e, i);
         else
             k.forward_bf16(c, o->ldc, a, o->lda, o->packed, M, N, K, e, i);
     }
@@ -137,7 +141,7 @@ static matrices make(check *t, product p, lw_num num)
 
 static void check_product(check *t, product p)
 {
-    for (lw_num num = LW_NUM_F32; num <= LW_NUM_S8; num++) {
+    for (lw_num num = LW_NUM_F32; num <= operand_last(t); num++) {
         product q = p;
         q.k = LW_ROUND_UP(p.k, lw_num_per_word(num));
         matrices o = make(t, q, num);
@@ -379,7 +383,7 @@ static void row_invariance(check *t)
 {
     static const ptrdiff_t shapes[][2] = {{40, 33}, {128, 64}, {17, 8000}, {3, 4000}};
     for (size_t s = 0; s < LW_COUNT(shapes); s++)
-        for (lw_num num = LW_NUM_F32; num <= LW_NUM_S8; num++) {
+        for (lw_num num = LW_NUM_F32; num <= operand_last(t); num++) {
             ptrdiff_t N = shapes[s][0], M = 61, K = LW_ROUND_UP(shapes[s][1], lw_num_per_word(num));
             matrices o = make(t, (product){.m = M, .n = N, .k = K}, num);
             float *one = check_out(t, N, 1);

@@ -58,6 +58,13 @@ static void forward_bf16_task(const lw_task *t)
     kernels(t)->forward_bf16(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
 }
 
+static void forward_bf16x3_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    lw_epilogue e = forward_epilogue(t);
+    kernels(t)->forward_bf16x3(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
+}
+
 static void forward_u8_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
@@ -85,6 +92,13 @@ static void data_grad_bf16_task(const lw_task *t)
     const conv_arg *a = t->arg;
     lw_epilogue e = data_grad_epilogue(t);
     kernels(t)->data_grad_bf16(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
+}
+
+static void data_grad_bf16x3_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    lw_epilogue e = data_grad_epilogue(t);
+    kernels(t)->data_grad_bf16x3(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
 }
 
 static void data_grad_u8_task(const lw_task *t)
@@ -190,6 +204,8 @@ static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
     const int tile = a->packed ? lw_cpu_packed_tile(w)
                                : lw_winograd_layout(num, &a->s,
                                                     lw_cpu_conv_tile(c->dev, num, &a->s, pass));
+    num = a->packed ? lw_cpu_packed_num(w)
+                    : lw_cpu_conv_num(c->dev, cpu_in(c, 0).dtype, &a->s, pass, tile);
     a->pack = lw_cpu_pack_conv(c->k, num, &a->s, pass, tile);
     a->act = (lw_act)at->act;
     a->store = at->store == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
@@ -206,7 +222,7 @@ static void set_pitches(cpu_lower *c, conv_arg *a, ptrdiff_t x, ptrdiff_t y, int
 }
 
 /* The tasks that multiply: with Winograd's tiles, which need scratch, or directly. */
-static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[LW_NUM_COUNT])
+static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[CPU_NUMS])
 {
     const cpu_pack *p = &a->pack;
     if (!p->tile) {
@@ -229,7 +245,7 @@ static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[LW_NUM_C
                  lw_winograd_tasks(p->num, &a->s, p->pass, p->tile));
 }
 
-static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *const task[LW_NUM_COUNT])
+static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *const task[CPU_NUMS])
 {
     conv_arg *a = conv_record(c, pass);
     if (!a)
@@ -247,13 +263,14 @@ static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *const task
 int lw_cpu_lower_conv2d(cpu_lower *c)
 {
     return lower_product(c, LW_CONV_FORWARD,
-                         (lw_task_fn *const[]){forward_task, forward_bf16_task, forward_u8_task});
+                         (lw_task_fn *const[CPU_NUMS]){forward_task, forward_bf16_task,
+                                                       forward_u8_task, forward_bf16x3_task});
 }
 int lw_cpu_lower_conv2d_dx(cpu_lower *c)
 {
-    return lower_product(
-        c, LW_CONV_DATA_GRAD,
-        (lw_task_fn *const[]){data_grad_task, data_grad_bf16_task, data_grad_u8_task});
+    return lower_product(c, LW_CONV_DATA_GRAD,
+                         (lw_task_fn *const[CPU_NUMS]){data_grad_task, data_grad_bf16_task,
+                                                       data_grad_u8_task, data_grad_bf16x3_task});
 }
 
 static void add_tiles_dw(cpu_lower *c, const lw_conv_shape *s)
@@ -270,6 +287,7 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
     conv_arg *a = conv_record(c, LW_CONV_FORWARD);
     if (!a)
         return LW_ENOMEM;
+    a->pack.num = lw_cpu_num(cpu_in(c, 0).dtype);
     set_pitches(c, a, cpu_in_pitch(c, 1), cpu_in_pitch(c, 0), 2); /* reads no residual */
     if (lw_cpu_conv_weight_tiles(c->dev, a->pack.num, &a->s)) {
         add_tiles_dw(c, &a->s);

@@ -62,6 +62,15 @@ static void forward_bf16_task(const lw_task *t)
                              t->index);
 }
 
+static void forward_bf16x3_task(const lw_task *t)
+{
+    const matmul_arg *a = t->arg;
+    lw_drop room;
+    lw_epilogue e = epilogue(t, &room);
+    kernels(t)->forward_bf16x3(t->out[0], a->ldc, t->in[0], a->lda, weights(t), a->M, a->N, a->K,
+                               &e, t->index);
+}
+
 static void forward_u8_task(const lw_task *t)
 {
     const matmul_arg *a = t->arg;
@@ -111,8 +120,8 @@ static int lower_transposed(cpu_lower *c, matmul_arg *a, lw_num num)
 
 int lw_cpu_lower_matmul(cpu_lower *c)
 {
-    static lw_task_fn *const forward[LW_NUM_COUNT] = {forward_task, forward_bf16_task,
-                                                      forward_u8_task};
+    static lw_task_fn *const forward[CPU_NUMS] = {forward_task, forward_bf16_task, forward_u8_task,
+                                                  forward_bf16x3_task};
     const lw_attr_matmul *at = c->n->attr;
     lw_num num = lw_cpu_num(cpu_in(c, 0).dtype);
     matmul_arg *a = lw_cpu_arg(c, sizeof *a);
@@ -139,6 +148,8 @@ int lw_cpu_lower_matmul(cpu_lower *c)
             (lw_drop){.p = at->drop, .per = a->M / lw_type_count(cpu_in(c, 5)), .width = a->N};
         a->stream = at->drop_stream;
     }
+    num = a->packed ? lw_cpu_packed_num(lw_val_node(c->g, c->n->in[1]))
+                    : lw_cpu_product_num(c->k, cpu_in(c, 0), a->N);
     a->pack = lw_cpu_pack_product(c->k, num, a->N, a->K, at->trans_b);
     if (!a->packed)
         lw_cpu_pack_in_step(c, &a->pack);

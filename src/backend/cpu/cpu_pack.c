@@ -9,6 +9,21 @@ lw_num lw_cpu_num(lw_dtype t)
     return t == LW_BF16 ? LW_NUM_BF16 : t == LW_U8 ? LW_NUM_S8 : LW_NUM_F32;
 }
 
+lw_num lw_cpu_product_num(const lw_kernels *k, lw_type x, ptrdiff_t N)
+{
+    const ptrdiff_t K = lw_type_last(x), rows = x.rank > 2 ? lw_type_count(x) / (x.dim[0] * K) : 1;
+    const lw_num num = lw_cpu_num(x.dtype);
+    return num == LW_NUM_F32 && lw_bf16x3_pays(k->isa, K, N, rows) ? LW_NUM_BF16X3 : num;
+}
+
+lw_num lw_cpu_conv_num(const lw_device *d, lw_dtype t, const lw_conv_shape *s, lw_conv_pass pass,
+                       int tile)
+{
+    const lw_num num = lw_cpu_num(t);
+    const bool split = num == LW_NUM_F32 && !tile && lw_conv_bf16x3_pays(d->kernels->isa, s, pass);
+    return split ? LW_NUM_BF16X3 : num;
+}
+
 cpu_pack lw_cpu_pack_product(const lw_kernels *k, lw_num num, ptrdiff_t N, ptrdiff_t K,
                              bool rows_are_n)
 {
@@ -69,6 +84,8 @@ static void pack_conv(const cpu_pack *p, void *dst, const float *w, int64_t task
                    task);
     else if (p->num == LW_NUM_BF16)
         k->pack_bf16(dst, w, &p->shape, p->pass, task);
+    else if (p->num == LW_NUM_BF16X3)
+        k->pack_bf16x3(dst, w, &p->shape, p->pass, task);
     else
         k->pack(dst, w, &p->shape, p->pass, task);
 }
@@ -81,6 +98,8 @@ static void pack_product(const cpu_pack *p, void *dst, const float *w, int64_t t
                    (const float *)((const char *)dst + p->scale_at), task);
     else if (p->num == LW_NUM_BF16)
         k->pack_bf16(dst, w, p->N, p->K, p->stride_n, p->stride_k, task);
+    else if (p->num == LW_NUM_BF16X3)
+        k->pack_bf16x3(dst, w, p->N, p->K, p->stride_n, p->stride_k, task);
     else
         k->pack(dst, w, p->N, p->K, p->stride_n, p->stride_k, task);
 }
@@ -172,6 +191,7 @@ static bool want_product(const lw_graph *g, const lw_node *n, lw_attr_pack *pack
 bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                        void *attr)
 {
+    const lw_device *d = self; /* self begins with the lw_device */
     if (i != 1)
         return false;
     if (n->op == LW_OP_DEPTHWISE || n->op == LW_OP_DEPTHWISE_DX)
@@ -181,17 +201,18 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
     if (n->op == LW_OP_MATMUL) {
         if (!want_product(g, n, pack, attr))
             return false;
+        num = lw_cpu_product_num(d->kernels, lw_val_type(g, n->in[0]), pack->p[0]);
     } else if (n->op == LW_OP_CONV2D || n->op == LW_OP_CONV2D_DX) {
         const lw_attr_conv *at = n->attr;
         *pack = (lw_attr_pack){n->op == LW_OP_CONV2D ? CPU_PACK_CONV : CPU_PACK_CONV_DX,
                                {at->o, at->kh, at->kw, at->c, at->stride, at->h, at->w},
                                0};
+        const lw_conv_pass pass = n->op == LW_OP_CONV2D ? LW_CONV_FORWARD : LW_CONV_DATA_GRAD;
         lw_conv_shape s = lw_cpu_conv_shape(at, 1);
-        tile = lw_cpu_conv_tile(/* self begins with the lw_device */
-                                self, num, &s,
-                                n->op == LW_OP_CONV2D ? LW_CONV_FORWARD : LW_CONV_DATA_GRAD);
+        tile = lw_cpu_conv_tile(d, num, &s, pass);
         s.B = lw_val_type(g, n->in[0]).dim[0];
         tile = lw_winograd_layout(num, &s, tile);
+        num = lw_cpu_conv_num(d, lw_val_type(g, n->in[0]).dtype, &s, pass, tile);
     } else {
         return false;
     }
@@ -199,6 +220,11 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
     cpu_pack p = pack_of_attr(NULL, pack);
     pack->floats = (int64_t)LW_CEIL_DIV(lw_cpu_pack_bytes(&p), sizeof(float));
     return true;
+}
+
+lw_num lw_cpu_packed_num(const lw_node *pack)
+{
+    return (lw_num)(((const lw_attr_pack *)pack->attr)->p[PACK_NUM] % PACK_TILE);
 }
 
 int lw_cpu_packed_tile(const lw_node *pack)

@@ -109,6 +109,17 @@ typedef void lw_conv_data_grad_u8_fn(void *dx, const uint8_t *dy, const void *pa
                                      const lw_quant *q, const lw_conv_shape *s,
                                      const lw_epilogue *e, int64_t task);
 
+/* As pack, forward and data_grad, of f32 operands multiplied as LW_NUM_BF16X3 (gemm.h). At the level amx alone, of
+ * shapes that fit: the lines that a line of output reads are split in a part of the second cache. pays: the rule. */
+bool lw_conv_bf16x3_fits(const lw_conv_shape *s, lw_conv_pass pass);
+bool lw_conv_bf16x3_pays(lw_isa isa, const lw_conv_shape *s, lw_conv_pass pass);
+typedef lw_conv_pack_bf16_fn lw_conv_pack_bf16x3_fn;
+typedef void lw_conv_forward_bf16x3_fn(float *y, const float *x, const void *packed,
+                                       const lw_conv_shape *s, const lw_epilogue *e, int64_t task);
+typedef void lw_conv_data_grad_bf16x3_fn(float *dx, const float *dy, const void *packed,
+                                         const lw_conv_shape *s, const lw_epilogue *e,
+                                         int64_t task);
+
 struct lw_conv_kernels {
     lw_conv_pack_fn *pack;
     lw_conv_forward_fn *forward;
@@ -122,6 +133,9 @@ struct lw_conv_kernels {
     lw_conv_pack_s8_fn *pack_s8;
     lw_conv_forward_u8_fn *forward_u8;
     lw_conv_data_grad_u8_fn *data_grad_u8;
+    lw_conv_pack_bf16x3_fn *pack_bf16x3;
+    lw_conv_forward_bf16x3_fn *forward_bf16x3;
+    lw_conv_data_grad_bf16x3_fn *data_grad_bf16x3;
 };
 
 #define K(family, isa, field, function) __typeof__(*((struct lw_conv_kernels *)0)->field) function;

@@ -7,7 +7,6 @@
 #include "kernels/gemm/gemm_job.h"
 
 enum {
-    LW_CONV_ZEROS = 4096, /* words */
     /* Floats of sums that are rounded afterwards: 512 columns of the tallest tile. */
     LW_CONV_APART = 512 * LW_TILE_MOST_ROWS
 };
@@ -30,8 +29,10 @@ typedef struct lw_conv_job {
     lw_tile_room *room;    /* of lw_tiles_begin */
     float *copy;           /* for copied lines, see conv_copied.inc */
     ptrdiff_t copy_words;
-    const lw_quant *q;  /* LW_NUM_S8 */
-    const float *zeros; /* words that stand for 0: a run's worth, at most LW_CONV_ZEROS */
+    lw_bf16x3_split_fn *split; /* LW_NUM_BF16X3: pixels of f32 are split as they are copied, */
+    ptrdiff_t numbers;         /* so many of each */
+    const lw_quant *q;         /* LW_NUM_S8 */
+    const float *zeros;        /* words that stand for 0: a run's worth, at most LW_CONV_ZEROS */
     ptrdiff_t in_pitch, out_pitch; /* words, and elements of out or low, between pixels */
     ptrdiff_t out_h, out_w;        /* whole output image */
 

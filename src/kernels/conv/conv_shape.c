@@ -79,9 +79,37 @@ lw_conv_phase lw_conv_phase_of(const lw_conv_shape *s, lw_conv_pass pass, int32_
     return p;
 }
 
+/* Every phase, of which the first is the largest, must find room for what one line of output reads, with one copy for each tap
+ * or the pixels between those that are read. */
+bool lw_conv_bf16x3_fits(const lw_conv_shape *s, lw_conv_pass pass)
+{
+    const lw_conv_phase p = lw_conv_phase_of(s, pass, 0);
+    const ptrdiff_t words = lw_num_words(LW_NUM_BF16X3, p.depth);
+    const int64_t shifted = (int64_t)p.x.count * p.x.taps,
+                  whole = (int64_t)(p.x.count - 1) * p.x.in_step + p.x.taps;
+    return words <= LW_CONV_ZEROS && LW_MAX(shifted, whole) * words * p.y.taps <= LW_CONV_COPY;
+}
+
+/* Where lines are copied once for each tap, splitting them so often takes longer than is gained. */
+bool lw_conv_bf16x3_pays(lw_isa isa, const lw_conv_shape *s, lw_conv_pass pass)
+{
+    const lw_conv_phase p = lw_conv_phase_of(s, pass, 0);
+    const bool copied_once = p.x.taps == 1 || p.x.count % (LW_WIDE_ROWS / 2) == 0;
+    return copied_once && lw_conv_bf16x3_fits(s, pass) &&
+           lw_bf16x3_pays(isa, p.depth, p.cols, (ptrdiff_t)p.y.count * p.x.count);
+}
+
+/* Of floats, whole taps of this depth. */
+static size_t packed_bytes(lw_num num, int64_t floats, ptrdiff_t depth)
+{
+    const int64_t words = num == LW_NUM_BF16X3 ? floats / depth * lw_num_words(num, depth)
+                                               : floats / lw_num_per_word(num);
+    return (size_t)words * sizeof(float);
+}
+
 size_t lw_conv_phase_offset(lw_num num, const lw_conv_phase *p)
 {
-    size_t bytes = (size_t)(p->packed_offset / lw_num_per_word(num)) * sizeof(float);
+    size_t bytes = packed_bytes(num, p->packed_offset, p->depth);
     int64_t tap = lw_gemm_packed_floats(p->cols, p->depth); /* all taps before are of this size */
     return num == LW_NUM_S8 ? bytes + lw_s8_sums_bytes(p->cols, p->packed_offset / tap) : bytes;
 }
@@ -100,7 +128,7 @@ size_t lw_conv_packed_bytes(lw_num num, const lw_conv_shape *s, lw_conv_pass pas
     if (num == LW_NUM_S8)
         return lw_s8_weight_bytes(fwd ? s->O : s->C, taps * (fwd ? s->C : s->O)) +
                lw_s8_sums_bytes(fwd ? s->O : s->C, taps);
-    return (size_t)(lw_conv_packed_floats(s, pass) / lw_num_per_word(num)) * sizeof(float);
+    return packed_bytes(num, lw_conv_packed_floats(s, pass), fwd ? s->C : s->O);
 }
 
 int64_t lw_conv_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass)
@@ -161,7 +189,7 @@ static int64_t split_tasks(const lw_conv_split *c)
     return c->phases * c->image_groups * c->row_groups * c->col_groups;
 }
 
-lw_conv_split lw_conv_wide_split(const lw_conv_shape *s, lw_conv_pass pass, ptrdiff_t per_word)
+lw_conv_split lw_conv_wide_split(lw_num num, const lw_conv_shape *s, lw_conv_pass pass)
 {
     lw_conv_phase p = lw_conv_phase_of(s, pass, 0);
     const lw_conv_split most = lw_conv_split_of(s, pass);
@@ -169,10 +197,11 @@ lw_conv_split lw_conv_wide_split(const lw_conv_shape *s, lw_conv_pass pass, ptrd
     const int32_t lines = most_count(pass == LW_CONV_FORWARD ? s->OH : s->H, &p.y),
                   pixels = most_count(pass == LW_CONV_FORWARD ? s->OW : s->W, &p.x);
     const int32_t least = LW_MIN(LW_CEIL_DIV(2 * LW_WIDE_ROWS, pixels), lines);
-    lw_conv_split c = {.phases = most.phases, .cols = lw_gemm_wide_cols(p.cols, depth / per_word)};
+    lw_conv_split c = {.phases = most.phases,
+                       .cols = lw_gemm_wide_cols(p.cols, lw_num_words(num, depth))};
     double line = 2.0 * pixels * (double)LW_MIN(c.cols, p.cols) * (double)depth;
-    double task = lw_gemm_wide_ops(2.0 * pixels * lines * (double)p.cols * (double)depth * s->B *
-                                   (double)c.phases);
+    double task = lw_gemm_wide_ops(num, 2.0 * pixels * lines * (double)p.cols * (double)depth *
+                                            s->B * (double)c.phases);
     while (line * least > task && c.cols > LW_GEMM_COLS) { /* columns before pixels */
         c.cols = LW_ROUND_UP(c.cols / 2, LW_GEMM_COLS);
         line /= 2;

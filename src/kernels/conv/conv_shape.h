@@ -6,6 +6,11 @@
 #include "kernels/conv/conv.h"
 #include "kernels/gemm/gemm_shape.h"
 
+enum {
+    LW_CONV_ZEROS = 4096, /* words */
+    LW_CONV_COPY = 65536  /* words of copied lines (conv_copied.inc), a part of L2 */
+};
+
 /*
  * One direction (y or x) of a phase: output positions q = 0..count-1 stand for out = out0 + q *
  * out_step, and tap t = 0..taps-1 reads input position q * in_step + in0 + t (skipped outside
@@ -45,6 +50,6 @@ typedef struct lw_conv_split {
 } lw_conv_split;
 lw_conv_split lw_conv_split_of(const lw_conv_shape *s, lw_conv_pass pass);
 /* As lw_gemm_wide_split. */
-lw_conv_split lw_conv_wide_split(const lw_conv_shape *s, lw_conv_pass pass, ptrdiff_t per_word);
+lw_conv_split lw_conv_wide_split(lw_num num, const lw_conv_shape *s, lw_conv_pass pass);
 
 #endif

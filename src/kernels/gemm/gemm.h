@@ -90,10 +90,38 @@ typedef struct lw_epilogue {
         store; /* LW_NUM_BF16, of operands of bf16 or u8 and not with accumulate: the output is rows of bf16 */
 } lw_epilogue;
 
+/*
+ * LW_NUM_BF16X3. An f32 x is x0 + x1 + x2, each the bf16 nearest to what those before it leave: 24 bits in
+ * three times 8, and the signs. Of the nine products of two such sums six count,
+ *
+ *   x0 y0 + (x0 y1 + x1 y0) + (x1 y1 + x0 y2 + x2 y0),
+ *
+ * those left out are below 2^-26 of x y: as products of bf16 are exact in f32, sums of these are off by what rounding
+ * sums does, as sums of f32 products are. Tile registers (amx) do so three times as fast as vectors multiply f32.
+ * Numbers beyond 3.38e38 count as infinite, an infinite operand gives NaN, and parts below 1.2e-38 count as 0.
+ *
+ * Rows are of words, 48 for every 32 numbers or part of them: 16 words of x0, then of x1, then of x2. Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 artificial
+ * intelligence datatype for higher-precision computations", arXiv:1904.06376.
+ */
+enum { LW_BF16X3_NUMBERS = 32, LW_BF16X3_WORDS = 48, LW_BF16X3_LEAST = 16 };
+/* Whether products of this many numbers, results of a row, and rows of a sample are multiplied so at this level: where there are
+ * fewer, most of a tile would be zeros, or reading weights decides, which take half as much again. */
+static inline bool lw_bf16x3_pays(lw_isa isa, ptrdiff_t K, ptrdiff_t N, ptrdiff_t rows)
+{
+    return isa >= LW_ISA_AMX && K >= LW_BF16X3_LEAST && N >= LW_BF16X3_LEAST &&
+           rows >= LW_BF16X3_LEAST;
+}
+
 /* Elements in a 32-bit word: 1, 2 or 4. */
 static inline ptrdiff_t lw_num_per_word(lw_num num)
 {
     return num == LW_NUM_BF16 ? 2 : num == LW_NUM_S8 ? 4 : 1;
+}
+/* Words of a row of n numbers. */
+static inline ptrdiff_t lw_num_words(lw_num num, ptrdiff_t n)
+{
+    return num == LW_NUM_BF16X3 ? LW_CEIL_DIV(n, LW_BF16X3_NUMBERS) * LW_BF16X3_WORDS
+                                : n / lw_num_per_word(num);
 }
 /* Whether a product of this depth over operands of this pitch may be computed in `num`: K, or the
  * channels of one tap (C forward, O for the data gradient), and elements between rows or pixels. */
@@ -172,6 +200,12 @@ typedef void lw_gemm_forward_u8_fn(void *c, ptrdiff_t ldc, const uint8_t *a, ptr
                                    const void *packed, const lw_quant *q, ptrdiff_t M, ptrdiff_t N,
                                    ptrdiff_t K, const lw_epilogue *e, int64_t task);
 
+/* As pack and forward, of f32 operands multiplied as LW_NUM_BF16X3; N > 4. At the level amx alone. */
+typedef lw_gemm_pack_bf16_fn lw_gemm_pack_bf16x3_fn;
+typedef void lw_gemm_forward_bf16x3_fn(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t lda,
+                                       const void *packed, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
+                                       const lw_epilogue *e, int64_t task);
+
 struct lw_gemm_kernels {
     lw_gemm_pack_fn *pack;
     lw_gemm_forward_fn *forward;
@@ -182,6 +216,8 @@ struct lw_gemm_kernels {
     lw_gemm_weight_grad_bf16_fn *weight_grad_bf16;
     lw_gemm_pack_s8_fn *pack_s8;
     lw_gemm_forward_u8_fn *forward_u8;
+    lw_gemm_pack_bf16x3_fn *pack_bf16x3;
+    lw_gemm_forward_bf16x3_fn *forward_bf16x3;
 };
 
 #define K(family, isa, field, function) __typeof__(*((struct lw_gemm_kernels *)0)->field) function;

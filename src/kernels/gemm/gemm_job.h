@@ -5,17 +5,26 @@
 
 #include "kernels/gemm/gemm_tile.h"
 
+/* n numbers of f32 to the words that LW_NUM_BF16X3 has of them. */
+typedef void lw_bf16x3_split_fn(float *to, const float *from, ptrdiff_t n);
+lw_bf16x3_split_fn lw_bf16x3_split_amx;
+
+/* Words between rows that were split: whole lines, of which one more keeps them out of one another's sets of a cache. */
+enum { LW_SPLIT_PITCH = LW_WIDE_DEPTH + 16 };
+
 typedef struct lw_gemm_job {
     float *c;                /* rows of floats, or */
     lw_bf16 *low;            /* NULL, or rows of bf16, of pitch ldc too */
     const float *a, *packed; /* 32-bit words, see gemm_tile.h */
-    ptrdiff_t ldc, lda;      /* elements of c or low, words of a */
+    ptrdiff_t ldc, lda;      /* elements of c or low, words of a (numbers, where these are split) */
     ptrdiff_t M, N, K;       /* K in elements */
     const lw_epilogue *e;    /* or NULL */
     lw_num num;
-    const lw_tiles *tiles; /* of that type */
-    lw_tile_room *room;    /* of lw_tiles_begin */
-    const lw_quant *q;     /* LW_NUM_S8 */
+    const lw_tiles *tiles;     /* of that type */
+    lw_tile_room *room;        /* of lw_tiles_begin */
+    const lw_quant *q;         /* LW_NUM_S8 */
+    lw_bf16x3_split_fn *split; /* LW_NUM_BF16X3: a is of f32, and a tile's rows are split to */
+    float *rows;               /* here, [LW_TILE_MOST_ROWS][LW_SPLIT_PITCH] words */
 } lw_gemm_job;
 void LWV_BASE(lw_gemm_run)(lw_gemm_job j, int64_t task);
 

@@ -51,9 +51,11 @@ ptrdiff_t lw_gemm_wide_cols(ptrdiff_t N, ptrdiff_t words)
     return group_cols(N, LW_MIN(words, LW_WIDE_DEPTH), LW_WIDE_GROUP);
 }
 
-double lw_gemm_wide_ops(double total)
+double lw_gemm_wide_ops(lw_num num, double total)
 {
-    return LW_MAX(total / EVEN_TASKS_WANTED, (double)LW_WIDE_OPS_MIN);
+    const double least = num == LW_NUM_BF16X3 ? (double)LW_WIDE_OPS_MIN / 6
+                                              : (double)LW_WIDE_OPS_MIN;
+    return LW_MAX(total / EVEN_TASKS_WANTED, least);
 }
 
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
@@ -76,13 +78,13 @@ lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
     return s;
 }
 
-lw_gemm_split lw_gemm_wide_split(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, ptrdiff_t words)
+lw_gemm_split lw_gemm_wide_split(lw_num num, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 {
     const lw_gemm_split most = lw_gemm_split_of(M, N, K);
     if (M <= LW_WIDE_ROWS) /* weights are read once: by as many as like */
         return most;
-    lw_gemm_split s = {.cols = lw_gemm_wide_cols(N, words)};
-    double task = lw_gemm_wide_ops(2.0 * (double)M * (double)N * (double)K);
+    lw_gemm_split s = {.cols = lw_gemm_wide_cols(N, lw_num_words(num, K))};
+    double task = lw_gemm_wide_ops(num, 2.0 * (double)M * (double)N * (double)K);
     double rows = task / (2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8));
     s.rows = rows >= (double)M ? M : LW_ROUND_UP((ptrdiff_t)rows + 1, LW_WIDE_ROWS);
     s.rows = LW_MIN(s.rows, M);
@@ -105,7 +107,7 @@ size_t lw_gemm_packed_bytes(lw_num num, ptrdiff_t N, ptrdiff_t K)
 {
     if (num == LW_NUM_S8)
         return lw_s8_weight_bytes(N, K) + lw_s8_sums_bytes(N, 1);
-    return (size_t)(lw_gemm_packed_floats(N, K) / lw_num_per_word(num)) * sizeof(float);
+    return (size_t)lw_gemm_packed_floats(N, lw_num_words(num, K)) * sizeof(float);
 }
 
 size_t lw_s8_sums_bytes(ptrdiff_t N, ptrdiff_t taps)

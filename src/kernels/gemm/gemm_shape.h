@@ -48,9 +48,9 @@ typedef struct lw_gemm_split {
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
 
 /* Larger parts, no more of them than the tasks that there are: those left over have nothing to do. */
-lw_gemm_split lw_gemm_wide_split(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, ptrdiff_t words);
+lw_gemm_split lw_gemm_wide_split(lw_num num, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
 ptrdiff_t lw_gemm_wide_cols(ptrdiff_t N, ptrdiff_t words);
-double lw_gemm_wide_ops(double total);
+double lw_gemm_wide_ops(lw_num num, double total);
 
 /* A weight gradient's tasks: row groups (each with its own partial sums when there are several)
  * times output groups. Task = group * out_tasks + out_task. */

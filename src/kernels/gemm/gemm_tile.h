@@ -207,9 +207,10 @@ typedef void lw_panel_pack_fn(float *panel, const float *b, ptrdiff_t cols, ptrd
                               ptrdiff_t stride_n, ptrdiff_t stride_k);
 lw_panel_pack_fn LWV_BASE(lw_panel_pack);
 lw_panel_pack_fn LWV_BASE(lw_panel_pack_bf16);
+lw_panel_pack_fn lw_panel_pack_bf16x3_avx512; /* of words as LW_NUM_BF16X3 has them */
 
-/* The panels of one pack task of a whole operand (not narrow), words of per_word steps. */
-void LWV_BASE(lw_panels_pack)(lw_panel_pack_fn *pack, ptrdiff_t per_word, float *packed,
+/* The panels of one pack task of a whole operand (not narrow), taps of depth K / taps. */
+void LWV_BASE(lw_panels_pack)(lw_panel_pack_fn *pack, lw_num num, ptrdiff_t taps, float *packed,
                               const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,
                               ptrdiff_t stride_k, int64_t task);
 /* The same for s8, with column sums: element (n, k) of tap t at b[n * stride_n + t / taps_x *

@@ -5,14 +5,16 @@
 
 #include "kernels/simd/simd_amx.h"
 
-extern const lw_tiles lw_tiles_bf16_avx512bf16, lw_tiles_u8_avx512bf16;
+extern const lw_tiles lw_tiles_bf16_avx512bf16, lw_tiles_u8_avx512bf16, lw_tiles_bf16x3_amx;
 lw_tile_fn lw_tile_run_bf16_avx512bf16, lw_tile_run_u8_avx512bf16; /* finish sums of any level */
 
 enum {
     LW_AMX_LEAST = 8, /* words: of less, most of a tile register would be zeros */
-    LW_ROOM_TILES = 2 * LW_WIDE_DEPTH / AMX_WORDS + 16,
+    LW_ROOM_TILES = 2 * LW_WIDE_DEPTH / AMX_WORDS + 18, /* of which three go into each other */
     LW_ROOM_STRETCHES = 144
 };
+
+lw_tile_fn lw_tile_run_bf16x3_amx;
 
 /* By shape alone: sums of the two kinds differ in their last bits. */
 #define LW_TILES_OF(type, words) \

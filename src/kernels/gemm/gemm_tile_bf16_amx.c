@@ -3,6 +3,7 @@
 #include "kernels/gemm/gemm_tile.h"
 
 #define TILE_INTEGER 0
+#define TILE_PARTS 1
 #define TILE_RUN LWV(lw_tile_run_bf16)
 #define TILE_KIND LWV(lw_tiles_bf16)
 #define TILE_FINISH lw_tile_run_bf16_avx512bf16

@@ -184,7 +184,7 @@ LW_WORD void multiply(const wgrad_task *t, const float *a, const float *b, const
     }
     for (ptrdiff_t k = 0; k < t->chunks; k++, a += TILE, b += AMX_WORDS * COLS) {
         amx_sums_add(a, AMX_BYTES, a + half, AMX_BYTES, b, ldb, halves, vecs, AMX_BF16);
-        amx_stay_awake(k);
+        amx_stay_awake(k, AMX_AWAKE);
     }
     amx_sums_store(c, ldc, halves, vecs);
     if (!s->direct)

@@ -21,7 +21,7 @@
  * The path of tile stores falls asleep after some 700 ns without one, and the next store then takes 200 to 350 ns, as
  * long as a dozen chunks, whatever it stores. So loops over chunks store one now and then:
  *
- *   amx_stay_awake(chunk)   every eighth chunk: register 4 to nowhere
+ *   amx_stay_awake(chunk, every)   register 4 to nowhere, with every so many chunks
  *
  *   amx_sums_zero()
  *   amx_sums_load(c, pitch, halves, vecs)      rows of c lie pitch bytes apart
@@ -29,6 +29,11 @@
  *   amx_sums_add(a0, pitch0, a1, pitch1, b, pitch_b, halves, vecs, how)
  *                           a chunk of AMX_WORDS words of both halves times as many rows of b; how: AMX_U8
  *                           or AMX_BF16, and AMX_ONCE, where b is loaded by amx_load_once
+ *
+ *   amx_sums_add_bf16x3(a0, pitch0, step0, a1, pitch1, step1, b, pitch_b, halves, vecs)
+ *                           three such chunks of a, step words apart, and of b, one behind the other: parts of numbers
+ *                           (LW_NUM_BF16X3); the six products that count, small ones first, from eight loads of a
+ *                           half each: multiplications are all that is waited for
  *
  * Registers are numbers of the text. The compiler's own words for these do not say that they read or
  * write memory (gcc 12): here they do.
@@ -114,10 +119,12 @@ AMX_WORD void amx_sums_store(float *c, ptrdiff_t pitch, const int halves, const 
         amx_store(3, lower + AMX_WORDS, pitch);
 }
 
-AMX_WORD void amx_stay_awake(ptrdiff_t chunk)
+enum { AMX_AWAKE = 8 }; /* chunks that take half of the time, from the second cache */
+
+AMX_WORD void amx_stay_awake(ptrdiff_t chunk, const ptrdiff_t every)
 {
     _Alignas(64) char nowhere[AMX_BYTES]; /* all rows to one line */
-    if (chunk % 8 == 7)
+    if (chunk % every == every - 1)
         amx_store(4, nowhere, 0);
 }
 
@@ -156,5 +163,53 @@ AMX_WORD void amx_sums_add(const float *a0, ptrdiff_t pitch0, const float *a1, p
         AMX_MAC(how, 3, 5, 7);
 }
 #undef AMX_MAC
+
+AMX_WORD void amx_load_a(const float *a0, ptrdiff_t pitch0, const float *a1, ptrdiff_t pitch1,
+                         const int halves)
+{
+    amx_load(4, a0, pitch0);
+    if (halves == 2)
+        amx_load(5, a1, pitch1);
+}
+
+AMX_WORD void amx_load_b(const float *b, ptrdiff_t pitch_b, const int vecs)
+{
+    amx_load_once(6, b, pitch_b);
+    if (vecs == 2)
+        amx_load_once(7, b + AMX_WORDS, pitch_b);
+}
+
+AMX_WORD void amx_multiply(const int halves, const int vecs)
+{
+    amx_mac_bf16(0, 4, 6);
+    if (vecs == 2)
+        amx_mac_bf16(1, 4, 7);
+    if (halves == 2)
+        amx_mac_bf16(2, 5, 6);
+    if (halves == 2 && vecs == 2)
+        amx_mac_bf16(3, 5, 7);
+}
+
+AMX_WORD void amx_sums_add_bf16x3(const float *a0, ptrdiff_t pitch0, ptrdiff_t step0,
+                                  const float *a1, ptrdiff_t pitch1, ptrdiff_t step1,
+                                  const float *b, ptrdiff_t pitch_b, const int halves,
+                                  const int vecs)
+{
+    const ptrdiff_t part = AMX_ROWS * (pitch_b / (ptrdiff_t)sizeof *b);
+    amx_load_a(a0 + 2 * step0, pitch0, a1 + 2 * step1, pitch1, halves);
+    amx_load_b(b, pitch_b, vecs);
+    amx_multiply(halves, vecs); /* x2 y0 */
+    amx_load_a(a0, pitch0, a1, pitch1, halves);
+    amx_load_b(b + 2 * part, pitch_b, vecs);
+    amx_multiply(halves, vecs); /* x0 y2 */
+    amx_load_b(b + part, pitch_b, vecs);
+    amx_multiply(halves, vecs); /* x0 y1 */
+    amx_load_a(a0 + step0, pitch0, a1 + step1, pitch1, halves);
+    amx_multiply(halves, vecs); /* x1 y1 */
+    amx_load_b(b, pitch_b, vecs);
+    amx_multiply(halves, vecs); /* x1 y0 */
+    amx_load_a(a0, pitch0, a1, pitch1, halves);
+    amx_multiply(halves, vecs); /* x0 y0 */
+}
 
 #endif
