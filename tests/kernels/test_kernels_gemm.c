@@ -487,7 +487,8 @@ static void weight_grad(check *t)
     weight_grad_case(t, 300, 200, 300, 0, 0, true); /* several output ranges */
 }
 
-/* At avx512bf16 and amx everything in f32 is the function of avx512: the bits cannot differ. */
+/* At avx512bf16 and amx everything in f32, but products as sums of three bf16, is the function of avx512: the bits cannot
+ * differ. */
 static void f32_is_shared(check *t)
 {
     lw_kernels wide, low;

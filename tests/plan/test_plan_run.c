@@ -350,8 +350,10 @@ static void same_everywhere(lw_conv_mode conv, int isa0, int isa1)
 static void test_plan_is_the_same_everywhere(void **state)
 {
     (void)state;
-    same_everywhere(LW_CONV_MODE_DIRECT, 0, (int)lw_isa_best());
-    same_everywhere(LW_CONV_MODE_WINOGRAD, 0, (int)lw_isa_best());
+    /* Tile registers want weights of f32 in another layout. */
+    const int vectors = LW_MIN((int)lw_isa_best(), (int)LW_ISA_AVX512BF16);
+    same_everywhere(LW_CONV_MODE_DIRECT, 0, vectors);
+    same_everywhere(LW_CONV_MODE_WINOGRAD, 0, vectors);
     for (int isa = 0; isa <= (int)lw_isa_best(); isa++)
         same_everywhere(LW_CONV_MODE_AUTO, isa, isa);
 }
