@@ -98,19 +98,20 @@ typedef struct lw_tile {
 } lw_tile;
 typedef void lw_tile_fn(const lw_tile *t);
 
-/* The lines of row i that are touched only when sums are finished, results and residuals. To the second cache: fetches to the
+/* The lines of row i that are touched only when sums are finished, results and residuals, which `narrow` tiles may have in
+ * bf16. To the second cache: fetches to the
  * first would wait in line with the panel's. */
-LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i)
+LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i, const int narrow)
 {
     enum { LINE = 64 };
-    const ptrdiff_t bytes = t->cols * (ptrdiff_t)sizeof(float),
-                    low = t->cols * (ptrdiff_t)sizeof(lw_bf16);
-    const char *to = t->low ? (const char *)t->low[i] : (const char *)t->c[i];
-    for (ptrdiff_t k = 0; k < (t->low ? low : bytes); k += LINE)
+    const ptrdiff_t bytes = t->cols * (ptrdiff_t)sizeof(float), half = bytes / 2;
+    const bool low = narrow && t->low;
+    const char *to = low ? (const char *)t->low[i] : (const char *)t->c[i];
+    for (ptrdiff_t k = 0; k < (low ? half : bytes); k += LINE)
         __builtin_prefetch(to + k, 1, 2);
-    for (ptrdiff_t k = 0; k < bytes && t->add[1]; k += LINE)
+    for (ptrdiff_t k = 0; t->add[1] && k < bytes; k += LINE)
         __builtin_prefetch((const char *)t->add[1][i] + k, 0, 2);
-    for (ptrdiff_t k = 0; k < low && t->add_low; k += LINE)
+    for (ptrdiff_t k = 0; narrow && t->add_low && k < half; k += LINE)
         __builtin_prefetch((const char *)t->add_low[i] + k, 0, 2);
 }
 lw_tile_fn LWV_BASE(lw_tile_run);
