@@ -19,15 +19,16 @@ typedef struct method {
     lw_num num;
     int tile;
 } method;
-static const method F4 = {LW_NUM_F32, 4}, HALF = {LW_NUM_F32, 4 | LW_WINOGRAD_HALF},
-                    F2 = {LW_NUM_F32, 2}, LOW = {LW_NUM_BF16, 2};
-enum { METHODS = 4 };
+static const method F4 = {LW_NUM_F32, 4}, PLAIN = {LW_NUM_F32, 4 | LW_WINOGRAD_PLAIN},
+                    PLAIN2 = {LW_NUM_F32, 2 | LW_WINOGRAD_PLAIN}, F2 = {LW_NUM_F32, 2},
+                    LOW = {LW_NUM_BF16, 2};
+enum { METHODS = 5 };
 
-/* One of the four in turns, the first twice: of five, so that what else comes in turns meets all. */
+/* One in turns: of five, so that what else comes in turns meets all. */
 static method method_of(int i)
 {
-    const method all[] = {F2, F4, LOW, HALF, F2};
-    return all[i % (METHODS + 1)];
+    const method all[] = {F2, F4, LOW, PLAIN, PLAIN2};
+    return all[i % METHODS];
 }
 
 static check_tol tol_of(method m, int64_t chain)
@@ -236,9 +237,10 @@ static void sizes_4x4(check *t)
 {
     sizes(t, F4);
 }
-static void sizes_half(check *t)
+static void sizes_plain(check *t)
 {
-    sizes(t, HALF);
+    sizes(t, PLAIN);
+    sizes(t, PLAIN2);
 }
 static void sizes_2x2(check *t)
 {
@@ -389,26 +391,27 @@ static void pitch_invariance(check *t)
     check_same(t, two, one, (size_t)p.n_out * sizeof *one, "dense and pitched %s", p.name);
 }
 
-/* Filters packed half transformed give the bits of those packed whole. */
-static void half_or_whole(check *t)
+/* Filters packed as they are give the bits of transformed ones. */
+static void plain_or_transformed(check *t)
 {
     static const int shapes[][5] = {{1, 8, 7, 130, 70}, {3, 4, 4, 93, 161}, {2, 16, 9, 50, 17},
                                     {1, 5, 5, 512, 33}, {1, 3, 8, 40, 800}, {9, 8, 8, 5, 3}};
-    for (size_t i = 0; i < 2 * LW_COUNT(shapes); i++) {
-        const int *z = shapes[i / 2];
-        problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4]), (lw_conv_pass)(i & 1), F4, false),
+    for (size_t i = 0; i < 4 * LW_COUNT(shapes); i++) {
+        const int *z = shapes[i / 4];
+        const method m = i & 2 ? F2 : F4;
+        problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4]), (lw_conv_pass)(i & 1), m, false),
                 q = p;
-        q.m = HALF;
-        float *whole = check_out(t, p.n_out, 0), *half = check_out(t, p.n_out, 0);
-        run(t, &p, whole, pack(t, t->isa, &p), NULL);
-        run(t, &q, half, pack(t, t->isa, &q), NULL);
+        q.m = i & 2 ? PLAIN2 : PLAIN;
+        float *points = check_out(t, p.n_out, 0), *plain = check_out(t, p.n_out, 0);
+        run(t, &p, points, pack(t, t->isa, &p), NULL);
+        run(t, &q, plain, pack(t, t->isa, &q), NULL);
         double *want = check_doubles(t, p.n_out);
         for (int64_t k = 0; k < p.n_out; k++)
-            want[k] = (double)whole[k];
+            want[k] = (double)points[k];
         if (t->isa == LW_ISA_REF) /* in double but for what is packed */
-            check_close(t, half, want, p.n_out, tol_of(F4, 9 * p.K), "%s, half", p.name);
+            check_close(t, plain, want, p.n_out, tol_of(m, 9 * p.K), "%s, plain", p.name);
         else
-            check_same(t, half, whole, (size_t)p.n_out * sizeof *half, "%s, half", p.name);
+            check_same(t, plain, points, (size_t)p.n_out * sizeof *plain, "%s, plain", p.name);
         check_next(t);
     }
 }
@@ -515,7 +518,7 @@ int main(int argc, char **argv)
 {
     static const check_case cases[] = {
         {"sizes_4x4", sizes_4x4},
-        {"sizes_half", sizes_half},
+        {"sizes_plain", sizes_plain},
         {"sizes_2x2", sizes_2x2},
         {"sizes_bf16", sizes_bf16},
         {"large", large},
@@ -523,7 +526,7 @@ int main(int argc, char **argv)
         {"rounded", rounded},
         {"epilogues", epilogues},
         {"batch_invariance", batch_invariance},
-        {"half_or_whole", half_or_whole},
+        {"plain_or_transformed", plain_or_transformed},
         {"pitch_invariance", pitch_invariance},
         {"thread_invariance", thread_invariance},
         {"choice", choice},

@@ -35,11 +35,11 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
                      lw_conv_mode mode);
 
 /*
- * `tile` below is such a side, or what this makes of it: with LW_WINOGRAD_HALF filters are packed transformed in one
- * direction, 18 instead of 36 numbers of F(4x4), f32, and the other direction is done on the way to the products. That is
- * slower from a cache, and faster where weights come from memory for a few tiles (of all images). The same bits.
+ * `tile` below is such a side, or what this makes of it: with LW_WINOGRAD_PLAIN filters are packed as they are, 9 instead of 36 or
+ * 16 numbers, f32, and transformed on the way to the products. That is slower from a cache, and faster where weights come
+ * from memory for a few tiles (of all images). The same bits.
  */
-enum { LW_WINOGRAD_HALF = 8 };
+enum { LW_WINOGRAD_PLAIN = 8 };
 int lw_winograd_layout(lw_num num, const lw_conv_shape *s, int tile);
 
 /* A measured choice instead of the rule's: how one picture's convolution is computed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd convolution, reference: obvious loops, everything but the stored weights in double.
- * Transformed weights are [number][K][N], 36, 16 or, half transformed, 18 numbers. Of bf16 (`low`), which F(2x2) alone has, points are made in f32 steps
+ * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers. Of bf16 (`low`), which F(2x2) alone has, points are made in f32 steps
  * and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. */
 #include "kernels/conv/conv_winograd_points.h"
 #include "kernels/conv/conv_winograd_shape.h"
@@ -93,40 +93,44 @@ static double get_weight(const float *packed, ptrdiff_t i, bool low)
     return (double)(low ? lw_bf16_to_f32(((const lw_bf16 *)(const void *)packed)[i]) : packed[i]);
 }
 
+/* u[points] <- the filter of these taps. */
+static void transform_filter(double *u, const double *tap, const lw_wino *z, bool low)
+{
+    double half[LW_WINO_MAX_SIDE * 3];
+    for (int x = 0; x < 3; x++)
+        filter_line(half + x, 3, tap[x], tap[3 + x], tap[6 + x], z->tile, low);
+    for (ptrdiff_t y = 0; y < z->side; y++)
+        filter_line(u + y * z->side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], z->tile,
+                    low);
+}
+
 /* u[points] <- the packed filter of channels k and n. */
 static void get_points(double *u, const float *packed, const lw_wino *z, ptrdiff_t k, ptrdiff_t n,
                        bool low)
 {
-    double half[LW_WINO_MAX_SIDE * 3];
+    double number[LW_WINO_MAX_POINTS];
     for (ptrdiff_t p = 0; p < z->numbers; p++)
-        (z->half ? half : u)[p] = get_weight(packed, (p * z->K + k) * z->N + n, low);
-    for (ptrdiff_t y = 0; y < z->side && z->half; y++)
-        filter_line(u + y * z->side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], z->tile,
-                    low);
+        (z->plain ? number : u)[p] = get_weight(packed, (p * z->K + k) * z->N + n, low);
+    if (z->plain)
+        transform_filter(u, number, z, low);
 }
 
 static void pack(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass, int tile,
                  int64_t task, bool low)
 {
     lw_wino z = lw_wino_of(low ? LW_NUM_BF16 : LW_NUM_F32, s, pass, tile);
-    ptrdiff_t cols = lw_gemm_pack_cols(z.N, z.K * z.points), side = z.side;
+    ptrdiff_t cols = lw_gemm_pack_cols(z.N, z.K * z.points);
     ptrdiff_t n1 = LW_MIN((task + 1) * cols, z.N);
     for (ptrdiff_t n = task * cols; n < n1; n++)
         for (ptrdiff_t k = 0; k < z.K; k++) {
-            double half[LW_WINO_MAX_SIDE * 3], u[LW_WINO_MAX_POINTS];
+            double tap[9], u[LW_WINO_MAX_POINTS];
             bool forward = pass == LW_CONV_FORWARD;
             const float *g = w + (forward ? n * 9 * s->C + k : k * 9 * s->C + n);
-            for (int x = 0; x < 3; x++) {
-                double tap[3];
-                for (int y = 0; y < 3; y++)
-                    tap[y] = (double)g[(forward ? y * 3 + x : 8 - y * 3 - x) * s->C];
-                filter_line(half + x, 3, tap[0], tap[1], tap[2], z.tile, low);
-            }
-            for (ptrdiff_t y = 0; y < side && !z.half; y++)
-                filter_line(u + y * side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], z.tile,
-                            low);
+            for (int i = 0; i < 9; i++)
+                tap[i] = (double)g[(forward ? i : 8 - i) * s->C];
+            transform_filter(u, tap, &z, low);
             for (ptrdiff_t p = 0; p < z.numbers; p++)
-                put_weight(packed, (p * z.K + k) * z.N + n, z.half ? half[p] : u[p], low);
+                put_weight(packed, (p * z.K + k) * z.N + n, z.plain ? tap[p] : u[p], low);
         }
 }
 

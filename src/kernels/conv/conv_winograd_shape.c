@@ -11,8 +11,8 @@ enum {
     TASKS_WANTED = 64,
     PIECE = 2, /* tiles of a task that transforms */
     FEW_TASKS = 16,
-    HALF_TILES = 4,      /* of all images: each number of a filter is used as often */
-    HALF_WEIGHTS = 8192, /* pairs of channels: 1.1 MiB whole, from behind the second cache */
+    PLAIN_TILES = 4,      /* of all images: each point of a filter is used as often */
+    PLAIN_WEIGHTS = 8192, /* pairs of channels: 1.1 MiB of 4x4, from behind the second cache */
     /* Words of the weights that a part of the points reads: 12 us from memory for a thread alone, of which many
      * threads take longer, since they share it. */
     PART_LEAST = 65536
@@ -70,7 +70,8 @@ static void cut_up(lw_wino *w)
     w->shared = w->blocks < TASKS_WANTED && whole > LW_GEMM_COLS;
     if (w->shared)
         cut(w, tallest(w, BLOCK_MOST, whole / LW_GEMM_COLS), LW_GEMM_COLS);
-    if (!w->shared || w->blocks * w->col_groups >= FEW_TASKS)
+    /* Parts of plain filters would each read all of them. */
+    if (!w->shared || w->plain || w->blocks * w->col_groups >= FEW_TASKS)
         return;
     while (w->blocks * w->col_groups * w->parts < TASKS_WANTED &&
            w->numbers * w->steps * w->cols / (2 * w->parts) >= PART_LEAST)
@@ -80,9 +81,9 @@ static void cut_up(lw_wino *w)
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     bool forward = pass == LW_CONV_FORWARD;
-    const bool half = tile & LW_WINOGRAD_HALF;
-    tile &= ~LW_WINOGRAD_HALF;
-    lw_wino w = {.half = half,
+    const bool plain = tile & LW_WINOGRAD_PLAIN;
+    tile &= ~LW_WINOGRAD_PLAIN;
+    lw_wino w = {.plain = plain,
                  .tile = tile,
                  .side = tile + 2,
                  .points = points_of(tile),
@@ -96,7 +97,7 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     w.tiles_x = LW_CEIL_DIV(w.W, tile);
     w.tiles = (int64_t)s->B * w.tiles_y * w.tiles_x;
     w.steps = w.K / lw_num_per_word(num);
-    w.numbers = w.half ? 18 : w.points;
+    w.numbers = w.plain ? 9 : w.points;
     w.ldv = LW_ROUND_UP(w.steps, 16);
     cut_up(&w);
     w.pieces = LW_CEIL_DIV(w.block, PIECE);
@@ -107,10 +108,10 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
 
 int lw_winograd_layout(lw_num num, const lw_conv_shape *s, int tile)
 {
-    const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(s->H, 4) * LW_CEIL_DIV(s->W, 4);
-    const bool half = num == LW_NUM_F32 && tile == 4 && tiles <= HALF_TILES &&
-                      (int64_t)s->C * s->O > HALF_WEIGHTS;
-    return half ? tile | LW_WINOGRAD_HALF : tile;
+    if (num != LW_NUM_F32 || !tile || (int64_t)s->C * s->O <= PLAIN_WEIGHTS)
+        return tile;
+    const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(s->H, tile) * LW_CEIL_DIV(s->W, tile);
+    return tiles <= PLAIN_TILES ? tile | LW_WINOGRAD_PLAIN : tile;
 }
 
 int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)

@@ -19,8 +19,8 @@ enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36 };
  * with a few words between points, so that the points of a tile do not share cache sets.
  */
 typedef struct lw_wino {
-    bool half;               /* filters are packed transformed in one direction */
-    int numbers;             /* of a packed filter: points, or 18 */
+    bool plain;              /* filters are packed as they are */
+    int numbers;             /* of a packed filter: points, or 9 */
     int tile, side, points;  /* outputs of a tile in a line, inputs, side * side */
     ptrdiff_t H, W;          /* of input and output alike */
     ptrdiff_t K, N;          /* channels summed over, channels produced */
@@ -48,10 +48,10 @@ static inline int64_t lw_wino_group(const lw_wino *z, int64_t task)
     return task / z->blocks;
 }
 
-/* The first point of a part: of half transformed filters three go together. */
+/* The first point of a part: of plain filters lines go together. */
 static inline ptrdiff_t lw_wino_point(const lw_wino *z, ptrdiff_t part)
 {
-    const ptrdiff_t together = z->half ? 3 : 1;
+    const ptrdiff_t together = z->plain ? z->side : 1;
     return z->points / together * part / z->parts * together;
 }
 
