@@ -79,15 +79,19 @@ lw_conv_phase lw_conv_phase_of(const lw_conv_shape *s, lw_conv_pass pass, int32_
     return p;
 }
 
-/* Every phase, of which the first is the largest, must find room for what one line of output reads, with one copy for each tap
- * or the pixels between those that are read. */
+/* Every phase must find room for what one line of output reads, with one copy for each tap or the pixels between those that
+ * are read. */
 bool lw_conv_bf16x3_fits(const lw_conv_shape *s, lw_conv_pass pass)
 {
-    const lw_conv_phase p = lw_conv_phase_of(s, pass, 0);
-    const ptrdiff_t words = lw_num_words(LW_NUM_BF16X3, p.depth);
-    const int64_t shifted = (int64_t)p.x.count * p.x.taps,
-                  whole = (int64_t)(p.x.count - 1) * p.x.in_step + p.x.taps;
-    return words <= LW_CONV_ZEROS && LW_MAX(shifted, whole) * words * p.y.taps <= LW_CONV_COPY;
+    for (int32_t i = 0; i < lw_conv_phases(s, pass); i++) {
+        const lw_conv_phase p = lw_conv_phase_of(s, pass, i);
+        const ptrdiff_t words = lw_num_words(LW_NUM_BF16X3, p.depth);
+        const int64_t shifted = (int64_t)p.x.count * p.x.taps,
+                      whole = (int64_t)(p.x.count - 1) * p.x.in_step + p.x.taps;
+        if (words > LW_CONV_ZEROS || LW_MAX(shifted, whole) * words * p.y.taps > LW_CONV_COPY)
+            return false;
+    }
+    return true;
 }
 
 /* Where lines are copied once for each tap, splitting them so often takes longer than is gained. */
