@@ -492,6 +492,51 @@ static void test_wide_bits(void **state)
     lw_free(&vectors);
 }
 
+/* ---- f32 as sums of three bf16 --------------------------------------------------------------- */
+
+enum { SIDE = 8, WIDE = 96, SAMPLE = SIDE * SIDE * WIDE };
+
+/* A 1x1 convolution and a matrix product; y: [batch][SAMPLE]. Returns the bytes of packed weights. */
+static size_t products_at(lw_isa isa, int threads, int32_t batch, float *y)
+{
+    plan_lab l;
+    lab_open(&l, threads, isa);
+    lw_val x = lw_conv2d(&l.b, "conv", LAB_X(&l, "x", batch, SIDE, SIDE, WIDE), WIDE,
+                         (lw_conv_opts){.kernel = 1});
+    x = lw_reshape(l.g, x, lw_type_of(LW_F32, 3, batch, SIDE * SIDE, WIDE));
+    lab_output(&l, "y", lw_linear(&l.b, "linear", x, WIDE, true));
+    lab_compile(&l, 1);
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){.seed = 1}), 0);
+    memcpy(y, lw_exec_read(l.exec, "y"), (size_t)batch * SAMPLE * sizeof *y);
+    const size_t bytes = lw_plan_get_info(l.plan).derived_bytes;
+    lab_close(&l);
+    return bytes;
+}
+
+/* On tile registers: half as many bytes again, the numbers of vectors but for rounding, the same bits for any batch and any
+ * number of threads. */
+static void test_three_bf16(void **state)
+{
+    (void)state;
+    if (lw_isa_best() < LW_ISA_AMX)
+        skip();
+    static float vectors[2 * SAMPLE], two[2 * SAMPLE], other[2 * SAMPLE];
+    const size_t plain = products_at(LW_ISA_AVX512, 1, 2, vectors);
+    assert_int_equal(plain, 2 * WIDE * WIDE * sizeof(float));
+    assert_int_equal(products_at(LW_ISA_AMX, 1, 2, two), plain / 2 * 3);
+    products_at(LW_ISA_AMX, 3, 2, other);
+    assert_memory_equal(two, other, sizeof two);
+    products_at(LW_ISA_AMX, 2, 1, other);
+    assert_memory_equal(two, other, sizeof *two * SAMPLE);
+    double off = 0.0, all = 0.0;
+    for (int i = 0; i < 2 * SAMPLE; i++) {
+        off += pow((double)(two[i] - vectors[i]), 2.0);
+        all += pow((double)vectors[i], 2.0);
+    }
+    assert_true(all > 0.0 && off > 0.0 && sqrt(off / all) < 5e-7);
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static void test_errors(void **state)
@@ -516,12 +561,12 @@ int main(int argc, char **argv)
 {
     update = argc > 1 && strcmp(argv[1], "--update") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dumps),     cmocka_unit_test(test_shared_casts),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_bits),      cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_patches),   cmocka_unit_test(test_tiles_or_bytes),
-        cmocka_unit_test(test_upsampled), cmocka_unit_test(test_wide_bits),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_dumps),      cmocka_unit_test(test_shared_casts),
+        cmocka_unit_test(test_memory),     cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_bits),       cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_patches),    cmocka_unit_test(test_tiles_or_bytes),
+        cmocka_unit_test(test_upsampled),  cmocka_unit_test(test_wide_bits),
+        cmocka_unit_test(test_three_bf16), cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }
