@@ -11,6 +11,7 @@ enum {
     TASKS_WANTED = 64,
     PIECE = 2, /* tiles of a task that transforms */
     FEW_TASKS = 16,
+    PLAIN_COLS = 16,      /* of a task: a panel of AVX-512, two of AVX2 */
     PLAIN_TILES = 4,      /* of all images: each point of a filter is used as often */
     PLAIN_WEIGHTS = 8192, /* pairs of channels: 1.1 MiB of 4x4, from behind the second cache */
     /* Words of the weights that a part of the points reads: 12 us from memory for a thread alone, of which many
@@ -70,7 +71,8 @@ static void cut_up(lw_wino *w)
     w->shared = w->blocks < TASKS_WANTED && whole > LW_GEMM_COLS;
     if (w->shared)
         cut(w, tallest(w, BLOCK_MOST, whole / LW_GEMM_COLS), LW_GEMM_COLS);
-    /* Parts of plain filters would each read all of them. */
+    if (w->shared && w->plain) /* parts of plain filters would each read all of them */
+        cut(w, tallest(w, BLOCK_MOST, whole / PLAIN_COLS), PLAIN_COLS);
     if (!w->shared || w->plain || w->blocks * w->col_groups >= FEW_TASKS)
         return;
     while (w->blocks * w->col_groups * w->parts < TASKS_WANTED &&
