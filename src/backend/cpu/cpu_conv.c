@@ -198,15 +198,11 @@ static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
     if (!a)
         return NULL;
     a->s = lw_cpu_conv_shape(at, cpu_in(c, 0).dim[0]);
-    lw_num num = lw_cpu_num(cpu_in(c, 0).dtype);
     const lw_node *w = lw_val_node(c->g, c->n->in[1]);
     a->packed = w->op == LW_OP_PACK;
-    const int tile = a->packed ? lw_cpu_packed_tile(w)
-                               : lw_winograd_layout(num, &a->s,
-                                                    lw_cpu_conv_tile(c->dev, num, &a->s, pass));
-    num = a->packed ? lw_cpu_packed_num(w)
-                    : lw_cpu_conv_num(c->dev, cpu_in(c, 0).dtype, &a->s, pass, tile);
-    a->pack = lw_cpu_pack_conv(c->k, num, &a->s, pass, tile);
+    const cpu_way way = a->packed ? lw_cpu_packed_way(w)
+                                  : lw_cpu_conv_way(c->dev, cpu_in(c, 0).dtype, &a->s, pass);
+    a->pack = lw_cpu_pack_conv(c->k, way.num, &a->s, pass, way.tile);
     a->act = (lw_act)at->act;
     a->store = at->store == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
     return a;

@@ -148,7 +148,7 @@ int lw_cpu_lower_matmul(cpu_lower *c)
             (lw_drop){.p = at->drop, .per = a->M / lw_type_count(cpu_in(c, 5)), .width = a->N};
         a->stream = at->drop_stream;
     }
-    num = a->packed ? lw_cpu_packed_num(lw_val_node(c->g, c->n->in[1]))
+    num = a->packed ? lw_cpu_packed_way(lw_val_node(c->g, c->n->in[1])).num
                     : lw_cpu_product_num(c->k, cpu_in(c, 0), a->N);
     a->pack = lw_cpu_pack_product(c->k, num, a->N, a->K, at->trans_b);
     if (!a->packed)

@@ -16,12 +16,12 @@ lw_num lw_cpu_product_num(const lw_kernels *k, lw_type x, ptrdiff_t N)
     return num == LW_NUM_F32 && lw_bf16x3_pays(k->isa, K, N, rows) ? LW_NUM_BF16X3 : num;
 }
 
-lw_num lw_cpu_conv_num(const lw_device *d, lw_dtype t, const lw_conv_shape *s, lw_conv_pass pass,
-                       int tile)
+cpu_way lw_cpu_conv_way(const lw_device *d, lw_dtype t, const lw_conv_shape *s, lw_conv_pass pass)
 {
     const lw_num num = lw_cpu_num(t);
+    const int tile = lw_winograd_layout(num, s, lw_cpu_conv_tile(d, num, s, pass));
     const bool split = num == LW_NUM_F32 && !tile && lw_conv_bf16x3_pays(d->kernels->isa, s, pass);
-    return split ? LW_NUM_BF16X3 : num;
+    return (cpu_way){split ? LW_NUM_BF16X3 : num, tile};
 }
 
 cpu_pack lw_cpu_pack_product(const lw_kernels *k, lw_num num, ptrdiff_t N, ptrdiff_t K,
@@ -196,40 +196,33 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
         return false;
     if (n->op == LW_OP_DEPTHWISE || n->op == LW_OP_DEPTHWISE_DX)
         return lw_cpu_wants_pack_depthwise(n->attr, pack);
-    lw_num num = lw_cpu_num(lw_val_type(g, n->in[0]).dtype);
-    int tile = 0;
+    const lw_type x = lw_val_type(g, n->in[0]);
+    cpu_way way = {0};
     if (n->op == LW_OP_MATMUL) {
         if (!want_product(g, n, pack, attr))
             return false;
-        num = lw_cpu_product_num(d->kernels, lw_val_type(g, n->in[0]), pack->p[0]);
+        way.num = lw_cpu_product_num(d->kernels, x, pack->p[0]);
     } else if (n->op == LW_OP_CONV2D || n->op == LW_OP_CONV2D_DX) {
         const lw_attr_conv *at = n->attr;
         *pack = (lw_attr_pack){n->op == LW_OP_CONV2D ? CPU_PACK_CONV : CPU_PACK_CONV_DX,
                                {at->o, at->kh, at->kw, at->c, at->stride, at->h, at->w},
                                0};
         const lw_conv_pass pass = n->op == LW_OP_CONV2D ? LW_CONV_FORWARD : LW_CONV_DATA_GRAD;
-        lw_conv_shape s = lw_cpu_conv_shape(at, 1);
-        tile = lw_cpu_conv_tile(d, num, &s, pass);
-        s.B = lw_val_type(g, n->in[0]).dim[0];
-        tile = lw_winograd_layout(num, &s, tile);
-        num = lw_cpu_conv_num(d, lw_val_type(g, n->in[0]).dtype, &s, pass, tile);
+        const lw_conv_shape s = lw_cpu_conv_shape(at, x.dim[0]);
+        way = lw_cpu_conv_way(d, x.dtype, &s, pass);
     } else {
         return false;
     }
-    pack->p[PACK_NUM] = (int32_t)num + PACK_TILE * tile;
+    pack->p[PACK_NUM] = (int32_t)way.num + PACK_TILE * way.tile;
     cpu_pack p = pack_of_attr(NULL, pack);
     pack->floats = (int64_t)LW_CEIL_DIV(lw_cpu_pack_bytes(&p), sizeof(float));
     return true;
 }
 
-lw_num lw_cpu_packed_num(const lw_node *pack)
+cpu_way lw_cpu_packed_way(const lw_node *pack)
 {
-    return (lw_num)(((const lw_attr_pack *)pack->attr)->p[PACK_NUM] % PACK_TILE);
-}
-
-int lw_cpu_packed_tile(const lw_node *pack)
-{
-    return ((const lw_attr_pack *)pack->attr)->p[PACK_NUM] / PACK_TILE;
+    const int32_t way = ((const lw_attr_pack *)pack->attr)->p[PACK_NUM];
+    return (cpu_way){(lw_num)(way % PACK_TILE), way / PACK_TILE};
 }
 
 int lw_cpu_lower_pack(cpu_lower *c)

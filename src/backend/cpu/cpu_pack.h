@@ -18,25 +18,27 @@ typedef struct cpu_pack {
     size_t scale_at;                    /* byte offset of the N scales of an s8 weight */
 } cpu_pack;
 
-/* Ways of multiplying: types, and how f32 is multiplied where it is split. */
+/* How a product is multiplied. */
+typedef struct cpu_way {
+    lw_num num;
+    int tile; /* see cpu_pack */
+} cpu_way;
+/* Values of num: types, and how f32 is multiplied where it is split. */
 enum { CPU_NUMS = LW_NUM_BF16X3 + 1 };
 /* The operand type that goes with activations of a dtype. */
 lw_num lw_cpu_num(lw_dtype t);
 /* How a matrix product over activations of type x, and N columns, multiplies them. No bit of a row may depend on how many
  * there are, so the first dimension does not count: the batch. */
 lw_num lw_cpu_product_num(const lw_kernels *k, lw_type x, ptrdiff_t N);
-/* The same of a convolution over activations of a dtype, whose tile is known. */
-lw_num lw_cpu_conv_num(const lw_device *d, lw_dtype t, const lw_conv_shape *s, lw_conv_pass pass,
-                       int tile);
+/* The same of a convolution over activations of a dtype, and its tile and layout (lw_winograd_layout). */
+cpu_way lw_cpu_conv_way(const lw_device *d, lw_dtype t, const lw_conv_shape *s, lw_conv_pass pass);
 cpu_pack lw_cpu_pack_product(const lw_kernels *k, lw_num num, ptrdiff_t N, ptrdiff_t K,
                              bool rows_are_n);
 /* tile: see lw_winograd_layout. */
 cpu_pack lw_cpu_pack_conv(const lw_kernels *k, lw_num num, const lw_conv_shape *s,
                           lw_conv_pass pass, int tile);
-/* How the product whose weight this node packs is multiplied. */
-lw_num lw_cpu_packed_num(const lw_node *pack);
-/* The tile of the convolution whose weight this node packs: the one that reads it may have fewer images. */
-int lw_cpu_packed_tile(const lw_node *pack);
+/* That of the product whose weight this node packs: the one that reads it may have fewer images. */
+cpu_way lw_cpu_packed_way(const lw_node *pack);
 /* Packed weight, and scales behind it. */
 size_t lw_cpu_pack_bytes(const cpu_pack *p);
 /* Phases that pack input 1 into the step's workspace: for weights that inputs have a part in. The

@@ -69,10 +69,10 @@ static void cut_up(lw_wino *w)
     const ptrdiff_t whole = LW_ROUND_UP(w->N, LW_GEMM_COLS);
     cut(w, tallest(w, BLOCK_WORDS / (w->points * w->ldv), 1), whole);
     w->shared = w->blocks < TASKS_WANTED && whole > LW_GEMM_COLS;
+    const ptrdiff_t cols = w->plain ? PLAIN_COLS : LW_GEMM_COLS;
     if (w->shared)
-        cut(w, tallest(w, BLOCK_MOST, whole / LW_GEMM_COLS), LW_GEMM_COLS);
-    if (w->shared && w->plain) /* parts of plain filters would each read all of them */
-        cut(w, tallest(w, BLOCK_MOST, whole / PLAIN_COLS), PLAIN_COLS);
+        cut(w, tallest(w, BLOCK_MOST, whole / cols), cols);
+    /* Parts of plain filters would each read all of them. */
     if (!w->shared || w->plain || w->blocks * w->col_groups >= FEW_TASKS)
         return;
     while (w->blocks * w->col_groups * w->parts < TASKS_WANTED &&

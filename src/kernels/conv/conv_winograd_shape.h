@@ -48,11 +48,10 @@ static inline int64_t lw_wino_group(const lw_wino *z, int64_t task)
     return task / z->blocks;
 }
 
-/* The first point of a part: of plain filters lines go together. */
+/* The first point of a part. */
 static inline ptrdiff_t lw_wino_point(const lw_wino *z, ptrdiff_t part)
 {
-    const ptrdiff_t together = z->plain ? z->side : 1;
-    return z->points / together * part / z->parts * together;
+    return z->points * part / z->parts;
 }
 
 /* Words before the shared M of a task. */

@@ -43,7 +43,8 @@
  *   gemm_tile.h                            the two register tiles and packed panels
  *     gemm_elem_f32.h  _bf16.h  _u8.h      what a 32-bit word holds; one comes before a tile's body
  *     gemm_tile_body.inc                   row tile: gathered rows times a panel
- *     gemm_tile_amx.h  _amx_body.inc       the same on tile registers
+ *     gemm_tile_amx.h  _amx_body.inc       the same on tile registers; of LW_NUM_BF16X3, which splits
+ *                                          rows, in gemm_tile_bf16x3_amx.c
  *     gemm_dot_body.inc                    the same for at most 4 columns: vectors along k
  *     gemm_rank_body.inc                   rank tile: sums of outer products (weight gradients)
  *     gemm_pack_body.inc                   weights into panels
@@ -100,8 +101,9 @@ typedef struct lw_epilogue {
  * sums does, as sums of f32 products are. Tile registers (amx) do so three times as fast as vectors multiply f32.
  * Numbers beyond 3.38e38 count as infinite, an infinite operand gives NaN, and parts below 1.2e-38 count as 0.
  *
- * Rows are of words, 48 for every 32 numbers or part of them: 16 words of x0, then of x1, then of x2. Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 artificial
- * intelligence datatype for higher-precision computations", arXiv:1904.06376.
+ * Rows are of words, 48 for every 32 numbers or part of them: 16 words of x0, then of x1, then of x2.
+ * Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 artificial intelligence datatype for higher-precision
+ * computations", arXiv:1904.06376.
  */
 enum { LW_BF16X3_NUMBERS = 32, LW_BF16X3_WORDS = 48 };
 /* Whether products of K numbers, N results of a row and so many rows of a sample are multiplied so at this level. Measured: of 32

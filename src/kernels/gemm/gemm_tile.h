@@ -99,8 +99,7 @@ typedef struct lw_tile {
 typedef void lw_tile_fn(const lw_tile *t);
 
 /* The lines of row i that are touched only when sums are finished, results and residuals, which `narrow` tiles may have in
- * bf16. To the second cache: fetches to the
- * first would wait in line with the panel's. */
+ * bf16. To the second cache: fetches to the first would wait in line with the panel's. */
 LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i, const int narrow)
 {
     enum { LINE = 64 };

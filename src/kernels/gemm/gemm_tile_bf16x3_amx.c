@@ -18,9 +18,11 @@ LW_WORD void next_part(float *to, vf *low, vf *high)
     *high = v_sub(*high, v_of_bf16(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(w, 1))));
 }
 
-enum { AHEAD = 4096 };
 void lw_bf16x3_split_amx(float *to, const float *from, ptrdiff_t n)
 {
+    enum {
+        AHEAD = 4096
+    }; /* bytes: rows follow one another, and come from behind the second cache */
     for (; n > 0; n -= LW_BF16X3_NUMBERS, from += LW_BF16X3_NUMBERS, to += LW_BF16X3_WORDS) {
         const bool whole = n >= LW_BF16X3_NUMBERS;
         __builtin_prefetch((const void *)((uintptr_t)from + AHEAD), 0, 3);
