@@ -75,6 +75,7 @@ set(SOURCES
   attention/attention_low_amx.c
   attention/attention_ref.c
   attention/attention_rope_ref.c
+  drift/drift_amx.c
   drift/drift_avx2.c
   drift/drift_avx512.c
   drift/drift_avx512bf16.c

@@ -352,7 +352,7 @@ static void computed_again(check *t)
                             .c = 13,
                             .k = 3,
                             .tau = {0.02, 0.05, 0.2},
-                            .bf16 = low};
+                            .num = low ? LW_NUM_BF16 : LW_NUM_F32};
         drift_problem p = drift_random(t, s, 3, 0.3, 0.6);
         size_t bytes = lw_drift_work(&p.s);
         drift_run(t, &p, 0);

@@ -100,7 +100,24 @@ static inline void drift_oracle(check *t, drift_problem *p)
     lw_drift_run_f64(&io, &p->s, check_bytes(t, lw_drift_work_f64(&p->s), 0));
 }
 
-/* All phases at level t->isa; order 0: tasks forwards, 1: backwards. Memory starts full of NaN. */
+/* All phases of a shape at level t->isa; order 0: tasks forwards, 1: backwards. Memory starts full of
+ * NaN. Where there are tile registers these multiply f32, too. */
+static inline void drift_run_phases(check *t, const lw_drift_io *io, const lw_drift_shape *shape,
+                                    int order)
+{
+    lw_drift_shape s = *shape;
+    if (s.num == LW_NUM_F32 && t->isa >= LW_ISA_AMX)
+        s.num = LW_NUM_BF16X3;
+    lw_drift_run_fn *run = drift_kernel(t->isa, &s);
+    void *work = check_out(t, (int64_t)(lw_drift_work(&s) + 3) / 4, 0);
+    void *scratch = check_out(t, (int64_t)(lw_drift_scratch(&s) + 3) / 4, 0);
+    for (int phase = 0; phase < lw_drift_phases(&s); phase++) {
+        int64_t tasks = lw_drift_tasks(&s, phase);
+        for (int64_t i = 0; i < tasks; i++)
+            run(io, &s, phase, order ? tasks - 1 - i : i, work, scratch);
+    }
+}
+
 static inline void drift_run(check *t, drift_problem *p, int order)
 {
     lw_drift_io io = {.f = p->f,
@@ -110,14 +127,7 @@ static inline void drift_run(check *t, drift_problem *p, int order)
                       .pos = p->pos,
                       .unc = p->s.nu ? p->unc : NULL,
                       .w_u = p->s.nu ? p->w : NULL};
-    lw_drift_run_fn *run = drift_kernel(t->isa, &p->s);
-    void *work = check_out(t, (int64_t)(lw_drift_work(&p->s) + 3) / 4, 0);
-    void *scratch = check_out(t, (int64_t)(lw_drift_scratch(&p->s) + 3) / 4, 0);
-    for (int phase = 0; phase < lw_drift_phases(&p->s); phase++) {
-        int64_t tasks = lw_drift_tasks(&p->s, phase);
-        for (int64_t i = 0; i < tasks; i++)
-            run(&io, &p->s, phase, order ? tasks - 1 - i : i, work, scratch);
-    }
+    drift_run_phases(t, &io, &p->s, order);
 }
 
 static inline void drift_expect(check *t, double got, double want, double tol, const char *what)

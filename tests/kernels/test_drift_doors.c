@@ -28,16 +28,6 @@ static lw_drift_io part_of(const drift_problem *p, const drift_problem *to, ptrd
                          .after = state};
 }
 
-static void run_part(check *t, const lw_drift_io *io, const lw_drift_shape *s)
-{
-    lw_drift_run_fn *run = drift_kernel(t->isa, s);
-    void *work = check_out(t, (int64_t)(lw_drift_work(s) + 3) / 4, 0);
-    void *scratch = check_out(t, (int64_t)(lw_drift_scratch(s) + 3) / 4, 0);
-    for (int phase = 0; phase < lw_drift_phases(s); phase++)
-        for (int64_t i = lw_drift_tasks(s, phase); i-- > 0;)
-            run(io, s, phase, i, work, scratch);
-}
-
 /* All doors, `chunk` groups at a time. */
 static void run_doors(check *t, const drift_problem *p, const drift_problem *to, ptrdiff_t chunk)
 {
@@ -50,7 +40,7 @@ static void run_doors(check *t, const drift_problem *p, const drift_problem *to,
             s.g = LW_MIN(chunk, p->s.g - g0);
             s.whole = p->s.g;
             s.door = (lw_drift_door)door;
-            run_part(t, &io, &s);
+            drift_run_phases(t, &io, &s, 1);
         }
 }
 
@@ -131,7 +121,7 @@ static void own_scale(check *t)
         lw_drift_io io = part_of(&p, &q, g0, NULL);
         lw_drift_shape s = p.s;
         s.g = 1;
-        run_part(t, &io, &s);
+        drift_run_phases(t, &io, &s, 1);
     }
     t->compared++;
     assert_memory_not_equal(q.f, p.f, (size_t)p.nf * 4);

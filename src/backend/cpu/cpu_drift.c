@@ -150,7 +150,9 @@ int lw_cpu_lower_drift_field(cpu_lower *c)
                             .rows_only = !at->normalize_over_x,
                             .own_scale = at->own_scale,
                             .variant = (lw_drift_variant)at->variant,
-                            .bf16 = at->products == LW_DRIFT_BF16};
+                            .num = at->products == LW_DRIFT_BF16                    ? LW_NUM_BF16
+                                   : lw_bf16x3_pays(c->k->isa, at->c, at->n, at->n) ? LW_NUM_BF16X3
+                                                                                    : LW_NUM_F32};
     for (int i = 0; i < at->n_tau; i++)
         a->s.tau[i] = at->tau[i];
     a->s.door = (lw_drift_door)at->door;

@@ -51,6 +51,7 @@
  *
  *   drift_job.h       what a task works on: operands, places, strips of samples
  *   drift_bf16.h      products of rounded vectors
+ *   drift_bf16x3.h    products of f32 on tile registers
  *   drift_pack.h      operands centred and packed
  *   drift_distance.h  tiles of distances
  *   drift_sums.h      temperatures, exponentials, normalisers
@@ -88,8 +89,10 @@ typedef struct lw_drift_shape {
     lw_drift_regime regime; /* LW_DRIFT_AUTO but in tests */
     int keep;               /* distances kept, 0: by size; for tests 1: all, -1: none, 2: of the
                              * first strip of a group */
-    int bf16;               /* 1: products of distances from vectors rounded to bf16 (above
-                             * LW_DRIFT_DIRECT channels; the reference ignores it) */
+    lw_num num;             /* of the products of distances, above LW_DRIFT_DIRECT channels:
+                             * LW_NUM_F32, LW_NUM_BF16 (of rounded vectors), LW_NUM_BF16X3 (f32 as
+                             * gemm.h has it, at the level amx alone; TILE has f32 instead). The
+                             * reference ignores it */
     double gain;            /* dX is multiplied by this (1, or a loss weight) */
     int add_dx;             /* 1: dX is added to */
 } lw_drift_shape;
@@ -125,12 +128,12 @@ typedef void lw_drift_run_fn(const lw_drift_io *io, const lw_drift_shape *s, int
 typedef lw_drift_run_fn lw_drift_run_low_fn;
 typedef struct lw_drift_kernels {
     lw_drift_run_fn *run;
-    lw_drift_run_low_fn *run_low; /* the same, for shapes with bf16 set */
+    lw_drift_run_low_fn *run_low; /* the same, for shapes whose num is not LW_NUM_F32 */
 } lw_drift_kernels;
 
 static inline lw_drift_run_fn *lw_drift_runner(const lw_drift_kernels *k, const lw_drift_shape *s)
 {
-    return s->bf16 ? k->run_low : k->run;
+    return s->num != LW_NUM_F32 ? k->run_low : k->run;
 }
 
 /* Pure functions of the shape, the same for every ISA. Sizes in bytes. */

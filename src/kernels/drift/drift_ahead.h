@@ -21,6 +21,7 @@
 #ifndef LW_KERNELS_DRIFT_AHEAD_H
 #define LW_KERNELS_DRIFT_AHEAD_H
 
+#include "base/memory.h"
 #include "kernels/drift/drift_near.h"
 
 /* A group's share of the guess from some of its targets: sums of w d and w d^2 of sampled pairs. And
@@ -181,20 +182,24 @@ static double drift_span(const drift_job *q, float *cmin, const drift_ahead *a, 
                          ptrdiff_t j0, ptrdiff_t j1, int columns)
 {
     float *keep = drift_kept(q, st);
-    ptrdiff_t rows = a ? LW_DRIFT_ROWS : drift_tile_rows(st);
+    const ptrdiff_t rows = a ? LW_DRIFT_ROWS : drift_tile_rows(st),
+                    most = drift_product_rows(q, rows);
     double sum = 0;
-    for (; j0 < j1; j0 += rows) {
-        ptrdiff_t n = j1 - j0 < rows ? j1 - j0 : rows;
+    for (ptrdiff_t n, some; j0 < j1; j0 += n) {
         float *tile = keep ? keep + j0 * st.lanes : q->buf_d;
-        drift_survey part = {cmin, v_zero()};
+        n = LW_MIN(j1 - j0, most);
         ptrdiff_t known = drift_mirror(q, keep, tile, st, j0, n);
         drift_products(q, tile, st, j0, n, known);
-        drift_roots(q, &part, tile, st, j0, n, known);
-        sum += v_hsum_d(part.sum);
-        if (a)
-            drift_ahead_tile(q, a, tile, st, j0, n, columns);
-        if (a && a->notes)
-            drift_notes_tile(q, a->notes, tile, st, j0, n);
+        for (ptrdiff_t j = j0; j < j0 + n; j += some, tile += some * st.lanes) {
+            drift_survey part = {cmin, v_zero()};
+            some = LW_MIN(j0 + n - j, rows);
+            drift_roots(q, &part, tile, st, j, some, known);
+            sum += v_hsum_d(part.sum);
+            if (a)
+                drift_ahead_tile(q, a, tile, st, j, some, columns);
+            if (a && a->notes)
+                drift_notes_tile(q, a->notes, tile, st, j, some);
+        }
     }
     return sum;
 }

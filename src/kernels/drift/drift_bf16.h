@@ -75,7 +75,7 @@ static void drift_gram_low(const drift_job *q, float *out, drift_strip st, ptrdi
                            ptrdiff_t n)
 {
     enum { BLOCK = 128, STEP = 2 * VL };
-    ptrdiff_t pairs = q->d.cp / 2, pitch = q->d.low_pitch;
+    ptrdiff_t pairs = q->d.cp / 2, pitch = q->d.word_pitch;
     for (ptrdiff_t p = 0; p < pairs; p += BLOCK)
         for (ptrdiff_t i = 0; i < st.lanes; i += STEP) {
             ptrdiff_t at = drift_lane(q, st, i), some = pairs - p < BLOCK ? pairs - p : BLOCK;
@@ -89,16 +89,16 @@ static void drift_gram_low(const drift_job *q, float *out, drift_strip st, ptrdi
         }
 }
 
-/* Up to NR samples from i0, rounded: rows of words transposed into a panel. */
-static void drift_panel_low(const drift_job *q, uint32_t *to, ptrdiff_t i0)
+/* Up to NR samples from i0, rounded or split: rows of words transposed into a panel. */
+static void drift_panel_words(const drift_job *q, uint32_t *to, ptrdiff_t i0)
 {
-    ptrdiff_t n = q->s->n - i0, pairs = q->d.cp / 2, pitch = q->d.low_pitch;
+    ptrdiff_t n = q->s->n - i0, words = q->d.words, pitch = q->d.word_pitch;
     const uint32_t *from = q->tb + i0 * pitch;
     if (n < LW_DRIFT_NR)
-        memset(to, 0, (size_t)(LW_DRIFT_NR * pairs) * sizeof *to);
-    for (ptrdiff_t p = 0; p < pairs; p += 16) /* pairs is a multiple of 8 */
+        memset(to, 0, (size_t)(LW_DRIFT_NR * words) * sizeof *to);
+    for (ptrdiff_t p = 0; p < words; p += 16) /* words are a multiple of 8 */
         for (ptrdiff_t i = 0; i < n && i < LW_DRIFT_NR; i++)
-            for (ptrdiff_t k = p; k < p + 16 && k < pairs; k++)
+            for (ptrdiff_t k = p; k < p + 16 && k < words; k++)
                 to[k * LW_DRIFT_NR + i] = from[i * pitch + k];
 }
 

@@ -171,6 +171,8 @@ static void drift_products(const drift_job *q, float *out, drift_strip st, ptrdi
         drift_squares(q, out, st, j0, n);
     else if (q->d.low)
         drift_gram_low(q, out, st, j0, n);
+    else if (q->d.split)
+        drift_gram_split(q, out, st, j0, n);
     else
         drift_gram(q, out, st, j0, n, from);
 }
@@ -189,10 +191,17 @@ static ptrdiff_t drift_mirror(const drift_job *q, const float *keep, float *tile
 {
     ptrdiff_t before = j0 - st.i0;
     if (!keep || before <= 0 || before % LW_DRIFT_NR || before + n > st.live ||
-        q->s->c <= LW_DRIFT_DIRECT || q->d.low)
+        q->s->c <= LW_DRIFT_DIRECT || q->d.words)
         return 0;
     tile_transpose(tile, st.lanes, keep + st.i0 * st.lanes + before, st.lanes, before, n, 1.0f);
     return before;
+}
+
+/* Targets multiplied at once where `rows` of them are looked at: what tile registers take to wake up is
+ * paid once. */
+static ptrdiff_t drift_product_rows(const drift_job *q, ptrdiff_t rows)
+{
+    return q->d.split ? LW_DRIFT_TARGETS : rows;
 }
 
 /* Distances of n targets from j0 into tile. */
@@ -225,10 +234,10 @@ static float *drift_tile(const drift_job *q, drift_strip st, ptrdiff_t j0, ptrdi
     if (tile) {
         tile += j0 * st.lanes;
     } else {
+        const ptrdiff_t most = drift_product_rows(q, LW_DRIFT_ROWS);
         tile = q->buf_d;
-        for (ptrdiff_t j = 0; j < n; j += LW_DRIFT_ROWS)
-            drift_fresh(q, tile + j * st.lanes, st, j0 + j,
-                        n - j < LW_DRIFT_ROWS ? n - j : LW_DRIFT_ROWS);
+        for (ptrdiff_t j = 0; j < n; j += most)
+            drift_fresh(q, tile + j * st.lanes, st, j0 + j, n - j < most ? n - j : most);
     }
     for (ptrdiff_t j = j0 < st.i0 ? st.i0 : j0; j < j0 + n && j < st.i0 + st.live; j++)
         tile[(j - j0) * st.lanes + j - st.i0] = self;

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "kernels/gemm/gemm.h"
+
 static ptrdiff_t round_up(ptrdiff_t a, ptrdiff_t b)
 {
     return (a + b - 1) / b * b;
@@ -116,8 +118,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     d->lanes = d->lp < LW_DRIFT_LANES ? d->lp : LW_DRIFT_LANES;
     d->cp = round_up(s->c, 16);
     d->pitch = (d->cp / 16 | 1) * 16;
-    d->low = s->bf16 && s->c > LW_DRIFT_DIRECT;
-    d->low_pitch = ((d->cp + 31) / 32 | 1) * 16;
+    d->low = s->num == LW_NUM_BF16 && s->c > LW_DRIFT_DIRECT;
     d->moments = s->k * (s->k + 1) / 2;
     d->segments = segments_of(s->n) + segments_of(s->nu) + segments_of(s->np);
     d->jb = d->m < LW_DRIFT_TARGETS ? d->m : LW_DRIFT_TARGETS;
@@ -125,6 +126,9 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     d->tile = s->regime == LW_DRIFT_TILE ||
               (s->regime == LW_DRIFT_AUTO &&
                (entries <= 8192 || (entries <= 65536 && d->whole >= 8)));
+    d->split = s->num == LW_NUM_BF16X3 && s->c > LW_DRIFT_DIRECT && !d->tile;
+    d->words = d->low ? d->cp / 2 : d->split ? lw_num_words(s->num, s->c) : 0;
+    d->word_pitch = (round_up(d->words, 16) / 16 | 1) * 16;
     d->kept = strips_kept(s, d);
     d->ahead = !d->tile && d->kept < d->strips;
     d->near = d->ahead ? near_room(s, d) : 0;
@@ -146,10 +150,10 @@ static ptrdiff_t take_floats(ptrdiff_t *at, ptrdiff_t floats)
     return here;
 }
 
-/* Samples transposed, or rounded and transposed: whole panels. */
+/* Samples transposed, as they are, rounded or split: whole panels. */
 static ptrdiff_t lane_floats(const lw_drift_shape *s, const lw_drift_dims *d, ptrdiff_t lanes)
 {
-    return round_up(lanes, LW_DRIFT_NR) * (d->low ? d->cp / 2 : s->c);
+    return round_up(lanes, LW_DRIFT_NR) * (d->words ? d->words : s->c);
 }
 
 void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_drift_dims *d)
@@ -161,7 +165,7 @@ void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_dri
     pack->w = take_floats(&at, d->m);
     pack->base = take_floats(&at, 3 * d->cp);
     pack->mean = take_floats(&at, d->cp);
-    pack->tb = take_floats(&at, d->low ? d->m * d->low_pitch : 0);
+    pack->tb = take_floats(&at, d->words ? (d->m + LW_DRIFT_ROWS) * d->word_pitch : 0);
     pack->xt = take_floats(&at, d->tile ? lane_floats(s, d, d->lp) : 0);
     pack->floats = at;
 }
@@ -253,7 +257,7 @@ int64_t lw_drift_tasks(const lw_drift_shape *s, int phase)
     if (phase == SWEEP_SCALE || phase == SWEEP_GUESS || phase == SWEEP_LAMBDA)
         return 1;
     if (phase == SWEEP_PROBE)
-        return d.ahead ? d.groups * LW_DRIFT_PROBES : 1;
+        return d.ahead || d.split ? d.groups * LW_DRIFT_PROBES : 1;
     return phase == SWEEP_PACK || phase == SWEEP_MINIMA || phase == SWEEP_MERGE
                ? d.groups
                : d.groups * d.blocks;

@@ -27,7 +27,7 @@
 enum { TILE_DIST, TILE_SCALE, TILE_FIELD, TILE_LAMBDA, TILE_COMBINE, TILE_PHASES };
 enum {
     SWEEP_PACK,    /* group: centre, pack, norms, weights */
-    SWEEP_PROBE,   /* ahead, group x probe: distances of a few samples */
+    SWEEP_PROBE,   /* group x probe: targets split; ahead: distances of a few samples */
     SWEEP_GUESS,   /* ahead, one: guess of S; from what distance on a pair is no near one */
     SWEEP_DIST,    /* group x block: distances, S, minima; ahead: sums, near pairs */
     SWEEP_SCALE,   /* one: S */
@@ -64,7 +64,9 @@ typedef struct lw_drift_dims {
     int tile;               /* regime is TILE */
     int ahead;              /* SWEEP: distances are not all kept; see drift_ahead.h */
     int low;                /* distances from vectors rounded to bf16 */
-    ptrdiff_t low_pitch;    /* words of a rounded vector, an odd number of cache lines */
+    int split;              /* from vectors as LW_NUM_BF16X3 has them */
+    ptrdiff_t words;        /* of such a vector; 0: of neither */
+    ptrdiff_t word_pitch;   /* between targets, an odd number of cache lines */
     int packs_kept;         /* packed operands stay in work between phases */
     int late;               /* TILE: in its second phase targets are only centred again: those of a
                              * task's one group whose distances are kept tile by tile, right before
@@ -132,9 +134,10 @@ typedef struct lw_drift_pack {
     ptrdiff_t w;    /* [m] weights */
     ptrdiff_t base; /* [3][cp] sum of w t over negatives, over positives, over the generated */
     ptrdiff_t mean; /* [cp] the centre */
-    ptrdiff_t tb;   /* rounded: uint32_t [m][low_pitch], two channels a word */
-    ptrdiff_t xt;   /* TILE: [lp / NR rounded up][C][NR] generated samples transposed; rounded:
-                     * uint32_t [lp / NR rounded up][cp / 2][NR]. SWEEP: one strip, in scratch */
+    ptrdiff_t tb;   /* rounded or split: uint32_t [m and ROWS][word_pitch], two channels a word */
+    ptrdiff_t xt;   /* TILE: [lp / NR rounded up][C][NR] generated samples transposed; rounded or
+                     * split: uint32_t [lp / NR rounded up][words][NR]. SWEEP: one strip, in
+                     * scratch */
     ptrdiff_t floats;
 } lw_drift_pack;
 

@@ -3,7 +3,7 @@
 #ifndef LW_KERNELS_DRIFT_PACK_H
 #define LW_KERNELS_DRIFT_PACK_H
 
-#include "kernels/drift/drift_bf16.h"
+#include "kernels/drift/drift_bf16x3.h"
 #include "kernels/tile/tile.h"
 
 /* Vectors of a group lie apart, where the hardware does not look ahead; behind the beginning of a
@@ -69,7 +69,7 @@ static inline float drift_weight_of(const drift_job *q, drift_place at)
 /* The rounded copy of target j. */
 static uint16_t *drift_low_at(const drift_job *q, ptrdiff_t j)
 {
-    return (uint16_t *)(void *)(q->tb + j * q->d.low_pitch);
+    return (uint16_t *)(void *)(q->tb + j * q->d.word_pitch);
 }
 
 /* `rows` targets of one kind (one or four) from j, the first of which lies `at`, centred, their norms,
@@ -92,7 +92,7 @@ LW_WORD void drift_pack_rows(const drift_job *q, ptrdiff_t j, drift_place at, co
                    : n > 0 ? v_sub(v_load_n(p, n), v_load_n(mean + c, n))
                            : v_zero();
             norm[r] = drift_pack_vector(to + r * q->d.pitch + c,
-                                        low ? low + 2 * r * q->d.low_pitch + c : NULL, t, norm[r]);
+                                        low ? low + 2 * r * q->d.word_pitch + c : NULL, t, norm[r]);
             sum = v_fma(t, w, sum);
         }
         v_store(base + c, sum);
@@ -190,8 +190,8 @@ static void drift_pack_lanes(const drift_job *q, ptrdiff_t i0, ptrdiff_t lanes)
 {
     ptrdiff_t channels = q->s->c;
     for (ptrdiff_t i = 0; i < lanes; i += LW_DRIFT_NR) {
-        if (q->d.low) {
-            drift_panel_low(q, q->xb + i * (q->d.cp / 2), i0 + i);
+        if (q->d.words) {
+            drift_panel_words(q, q->xb + i * q->d.words, i0 + i);
             continue;
         }
         ptrdiff_t n = q->s->n - i0 - i < LW_DRIFT_NR ? q->s->n - i0 - i : LW_DRIFT_NR;

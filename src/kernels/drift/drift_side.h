@@ -79,40 +79,74 @@ static ptrdiff_t drift_noted_powers(const drift_job *q, const drift_piece *piece
     return count;
 }
 
+/* Behind affinities in buf_a, of which there are no more than a tile has pairs: in buf_d, behind as many. */
+static uint16_t *drift_above_whose(const drift_job *q)
+{
+    return (uint16_t *)(void *)q->buf_d + q->d.jb * q->d.lanes;
+}
+
 /* Of a tile's `count` notes those above the floor at temperature k: affinities less the floor's to
- * buf_a and sum, which to reach. Returns how many. */
-LW_WORD ptrdiff_t drift_noted_rows(const drift_job *q, float *sum, drift_strip st, ptrdiff_t j0,
-                                   ptrdiff_t n, ptrdiff_t count, int k, float low, vf least,
-                                   const int p)
+ * buf_a, whose they are (as in buf_d) behind them. Returns how many. */
+LW_WORD ptrdiff_t drift_noted_above(const drift_job *q, drift_strip st, ptrdiff_t j0,
+                                    ptrdiff_t count, int k, float low, vf least, const int p)
 {
     const uint16_t *at = (const uint16_t *)(const void *)q->buf_d;
     const float *rs = q->rsum + k * q->d.lp + st.i0, *cs = q->csum + k * q->d.m + j0;
     const vi lanes = vi_set1(LW_DRIFT_LANES - 1);
+    uint16_t *whose = drift_above_whose(q);
     ptrdiff_t pairs = 0;
-    float above[VL];
     for (ptrdiff_t e = 0; e < count; e += VL) {
         ptrdiff_t live = count - e < VL ? count - e : VL;
         vi code = vi_load_u16_n(at + e, live);
         vf x = v_mul(drift_power(v_load_n(q->buf_e + e, live), least, p),
                      v_gather(rs, vi_and(code, lanes)));
         x = v_mul(x, v_gather(cs, vi_shr(code, 6)));
-        uint32_t bits = vm_bits(v_gt(x, v_set1(low))) & (uint32_t)(((uint64_t)1 << live) - 1);
-        v_store(above, v_sub(x, v_set1(low)));
-        pairs += __builtin_popcount(bits);
-        for (; bits; bits &= bits - 1) {
-            int l = __builtin_ctz(bits);
-            ptrdiff_t i = at[e + l] % LW_DRIFT_LANES, j = at[e + l] / LW_DRIFT_LANES;
-            sum[i] += above[l];
-            q->buf_a[i / 16 * 16 * n + j * 16 + i % 16] = above[l];
-            q->reach[j / 64 * 64 + i] |= (uint64_t)1 << j % 64;
-        }
+        vm above = v_gt(x, v_set1(low)); /* none of lanes without a note: there e is 0 */
+        v_pack(q->buf_a + pairs, v_sub(x, v_set1(low)), above);
+        vi_pack_u16(whose + pairs, code, above);
+        pairs += __builtin_popcount(vm_bits(above));
     }
     return pairs;
 }
 
-/* n targets from j0, all of one weight, for a strip, every temperature, from their notes. */
+/* nv vectors of channels of so many pairs: out[i] += a t_j, one pair after the other. */
+LW_WORD void drift_add_pairs(const drift_job *q, float *out, const float *t, ptrdiff_t pairs,
+                             const int nv)
+{
+    const uint16_t *whose = drift_above_whose(q);
+    for (ptrdiff_t e = 0; e < pairs; e++) {
+        float *to = out + whose[e] % LW_DRIFT_LANES * q->d.cp;
+        const float *from = t + whose[e] / LW_DRIFT_LANES * q->d.pitch;
+        vf by = v_set1(q->buf_a[e]);
+        __asm__("" : "+r"(to), "+r"(from)); /* one address each, not a sum for every vector */
+        LW_UNROLL_UP_TO(16)
+        for (int v = 0; v < nv; v++)
+            v_store(to + v * VL, v_fma(by, v_load(from + v * VL), v_load(to + v * VL)));
+    }
+}
+
+/* What a tile's pairs above the floor add to sum and to out, which the first tile of a side begins. */
+static void drift_gather_above(const drift_job *q, float *out, float *sum, drift_strip st,
+                               ptrdiff_t j0, ptrdiff_t pairs, int first)
+{
+    const ptrdiff_t cp = q->d.cp;
+    const uint16_t *whose = drift_above_whose(q);
+    const float *t = drift_rows_at(q, j0);
+    ptrdiff_t c = 0;
+    if (first)
+        drift_fill(out, st.live * cp, 0.0f);
+    for (ptrdiff_t e = 0; e < pairs; e++)
+        sum[whose[e] % LW_DRIFT_LANES] += q->buf_a[e];
+    for (; c + 8 * VL <= cp; c += 8 * VL)
+        drift_add_pairs(q, out + c, t + c, pairs, 8);
+    for (; c < cp; c += VL)
+        drift_add_pairs(q, out + c, t + c, pairs, 1);
+}
+
+/* The targets from j0 on that these are notes of, all of one weight, for a strip, every
+ * temperature. */
 static void drift_noted_tile(const drift_job *q, const drift_taus *t, const drift_piece *piece,
-                             int pieces, drift_strip st, int positive, ptrdiff_t j0, ptrdiff_t n)
+                             int pieces, drift_strip st, int positive, ptrdiff_t j0)
 {
     int first = j0 == (positive ? q->d.neg : 0);
     float low = drift_floor(q) * q->w[j0];
@@ -125,12 +159,8 @@ static void drift_noted_tile(const drift_job *q, const drift_taus *t, const drif
             vf least = v_set1(t->least[k]);
             if (t->base[k] != base)
                 continue;
-            memset(q->reach, 0, (size_t)((n + 63) / 64 * 64) * sizeof *q->reach);
-            DRIFT_BY_POWER(t->power[k], pairs = drift_noted_rows, q, sum, st, j0, n, count, k, low,
-                           least);
-            if (pairs || first)
-                drift_gather_pairs(q, drift_gathered(q, positive, k, st), st, j0, n, first,
-                                   pairs > n * st.live / 8);
+            DRIFT_BY_POWER(t->power[k], pairs = drift_noted_above, q, st, j0, count, k, low, least);
+            drift_gather_above(q, drift_gathered(q, positive, k, st), sum, st, j0, pairs, first);
         }
     }
 }
@@ -147,7 +177,7 @@ static void drift_noted_side(const drift_job *q, const drift_taus *t, float self
         n = end - j0 < most ? end - j0 : most;
         int pieces = drift_noted_pieces(q, piece, st, j0, n);
         if (pieces)
-            drift_noted_tile(q, t, piece, pieces, st, positive, j0, n);
+            drift_noted_tile(q, t, piece, pieces, st, positive, j0);
         else
             drift_side_tile(q, t, self, st, positive, j0, n);
     }

@@ -32,7 +32,7 @@ typedef struct drift_job {
     float w_u;
     ptrdiff_t out_at;                          /* of its first sample in F and dX */
     float *t, *tn, *xn, *w, *base, *mean, *xt; /* the pack, see lw_drift_pack */
-    uint32_t *tb, *xb;                         /* the same, rounded, where products are of bf16 */
+    uint32_t *tb, *xb;                         /* the same, rounded or split */
     float *kept; /* distances of the group's first d.kept strips, or (TILE) of all, or NULL */
     float *rmin, *cmin;           /* [lp], [m] least distances of samples and of targets */
     float *range;                 /* see drift_factors */

@@ -106,6 +106,9 @@ typedef struct lw_epilogue {
  * computations", arXiv:1904.06376.
  */
 enum { LW_BF16X3_NUMBERS = 32, LW_BF16X3_WORDS = 48 };
+/* n numbers to such words; zeros behind them. */
+typedef void lw_bf16x3_split_fn(float *to, const float *from, ptrdiff_t n);
+lw_bf16x3_split_fn lw_bf16x3_split_amx;
 /* Whether products of K numbers, N results of a row and so many rows of a sample are multiplied so at this level. Measured: of 32
  * numbers and 32 results .5 to 1 times as fast as vectors, of 64 and 64 .9 to 1.4, of 128 and more 1.4 to 2.2; where rows are few,
  * reading weights decides, which take half as much again. */

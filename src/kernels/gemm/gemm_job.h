@@ -5,10 +5,6 @@
 
 #include "kernels/gemm/gemm_tile.h"
 
-/* n numbers of f32 to the words that LW_NUM_BF16X3 has of them. */
-typedef void lw_bf16x3_split_fn(float *to, const float *from, ptrdiff_t n);
-lw_bf16x3_split_fn lw_bf16x3_split_amx;
-
 /* Words between rows that were split: whole lines, of which one more keeps them out of one another's sets of a cache. */
 enum { LW_SPLIT_PITCH = LW_WIDE_DEPTH + 16 };
 
