@@ -51,7 +51,7 @@
  *
  *   drift_job.h       what a task works on: operands, places, strips of samples
  *   drift_bf16.h      products of rounded vectors
- *   drift_bf16x3.h    products of f32 on tile registers
+ *   drift_tiles.h     the same, and those of f32, on tile registers
  *   drift_pack.h      operands centred and packed
  *   drift_distance.h  tiles of distances
  *   drift_sums.h      temperatures, exponentials, normalisers

@@ -75,7 +75,7 @@ static void drift_gram_low(const drift_job *q, float *out, drift_strip st, ptrdi
                            ptrdiff_t n)
 {
     enum { BLOCK = 128, STEP = 2 * VL };
-    ptrdiff_t pairs = q->d.cp / 2, pitch = q->d.word_pitch;
+    ptrdiff_t pairs = q->d.words, pitch = q->d.word_pitch;
     for (ptrdiff_t p = 0; p < pairs; p += BLOCK)
         for (ptrdiff_t i = 0; i < st.lanes; i += STEP) {
             ptrdiff_t at = drift_lane(q, st, i), some = pairs - p < BLOCK ? pairs - p : BLOCK;
@@ -96,9 +96,9 @@ static void drift_panel_words(const drift_job *q, uint32_t *to, ptrdiff_t i0)
     const uint32_t *from = q->tb + i0 * pitch;
     if (n < LW_DRIFT_NR)
         memset(to, 0, (size_t)(LW_DRIFT_NR * words) * sizeof *to);
-    for (ptrdiff_t p = 0; p < words; p += 16) /* words are a multiple of 8 */
+    for (ptrdiff_t p = 0; p < words; p += 16)
         for (ptrdiff_t i = 0; i < n && i < LW_DRIFT_NR; i++)
-            for (ptrdiff_t k = p; k < p + 16 && k < words; k++)
+            for (ptrdiff_t k = p; k < p + 16; k++)
                 to[k * LW_DRIFT_NR + i] = from[i * pitch + k];
 }
 

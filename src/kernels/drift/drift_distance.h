@@ -169,10 +169,10 @@ static void drift_products(const drift_job *q, float *out, drift_strip st, ptrdi
 {
     if (q->s->c <= LW_DRIFT_DIRECT)
         drift_squares(q, out, st, j0, n);
+    else if (drift_on_tiles(q))
+        drift_gram_tiles(q, out, st, j0, n);
     else if (q->d.low)
         drift_gram_low(q, out, st, j0, n);
-    else if (q->d.split)
-        drift_gram_split(q, out, st, j0, n);
     else
         drift_gram(q, out, st, j0, n, from);
 }
@@ -201,7 +201,7 @@ static ptrdiff_t drift_mirror(const drift_job *q, const float *keep, float *tile
  * paid once. */
 static ptrdiff_t drift_product_rows(const drift_job *q, ptrdiff_t rows)
 {
-    return q->d.split ? LW_DRIFT_TARGETS : rows;
+    return drift_on_tiles(q) ? LW_DRIFT_TARGETS : rows;
 }
 
 /* Distances of n targets from j0 into tile. */

@@ -127,8 +127,8 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
               (s->regime == LW_DRIFT_AUTO &&
                (entries <= 8192 || (entries <= 65536 && d->whole >= 8)));
     d->split = s->num == LW_NUM_BF16X3 && s->c > LW_DRIFT_DIRECT && !d->tile;
-    d->words = d->low ? d->cp / 2 : d->split ? lw_num_words(s->num, s->c) : 0;
-    d->word_pitch = (round_up(d->words, 16) / 16 | 1) * 16;
+    d->words = d->low ? round_up(d->cp / 2, 16) : d->split ? lw_num_words(s->num, s->c) : 0;
+    d->word_pitch = (d->words / 16 | 1) * 16;
     d->kept = strips_kept(s, d);
     d->ahead = !d->tile && d->kept < d->strips;
     d->near = d->ahead ? near_room(s, d) : 0;

@@ -3,7 +3,7 @@
 #ifndef LW_KERNELS_DRIFT_PACK_H
 #define LW_KERNELS_DRIFT_PACK_H
 
-#include "kernels/drift/drift_bf16x3.h"
+#include "kernels/drift/drift_tiles.h"
 #include "kernels/tile/tile.h"
 
 /* Vectors of a group lie apart, where the hardware does not look ahead; behind the beginning of a
@@ -72,6 +72,12 @@ static uint16_t *drift_low_at(const drift_job *q, ptrdiff_t j)
     return (uint16_t *)(void *)(q->tb + j * q->d.word_pitch);
 }
 
+/* Zeros behind its last channel. */
+static inline void drift_low_end(const drift_job *q, ptrdiff_t j)
+{
+    memset(drift_low_at(q, j) + q->d.cp, 0, (size_t)(2 * q->d.words - q->d.cp) * sizeof(uint16_t));
+}
+
 /* `rows` targets of one kind (one or four) from j, the first of which lies `at`, centred, their norms,
  * their part of the weighted sum of their side. */
 LW_WORD void drift_pack_rows(const drift_job *q, ptrdiff_t j, drift_place at, const int rows)
@@ -97,6 +103,8 @@ LW_WORD void drift_pack_rows(const drift_job *q, ptrdiff_t j, drift_place at, co
         }
         v_store(base + c, sum);
     }
+    for (int r = 0; low && r < rows; r++)
+        drift_low_end(q, j + r);
     v_hsum4(norms, norm[0], norm[1], norm[2], norm[3]);
     if (rows == 1)
         q->tn[j] = four[0];
@@ -127,6 +135,8 @@ LW_WORD void drift_centred(const drift_job *q, ptrdiff_t j, ptrdiff_t n, float *
                               : v_zero();
             drift_pack_vector(to + c, low ? low + c : NULL, t, t);
         }
+        if (low)
+            drift_low_end(q, j + r);
     }
 }
 
