@@ -108,13 +108,12 @@ const char *lw_isa_name(lw_isa isa)
     return (unsigned)isa < LW_ISA_COUNT ? isa_names[isa] : "?";
 }
 
-/* Levels from avx512 on: their f32 kernels are the same functions. */
+/* Levels from avx512 on whose f32 kernels are the same functions: at amx tile registers multiply
+ * f32, too. */
 static bool is_wide(const char *name)
 {
-    for (int i = LW_ISA_AVX512; i < LW_ISA_COUNT; i++)
-        if (strcmp(name, isa_names[i]) == 0)
-            return true;
-    return false;
+    return strcmp(name, isa_names[LW_ISA_AVX512]) == 0 ||
+           strcmp(name, isa_names[LW_ISA_AVX512BF16]) == 0;
 }
 
 bool lw_isa_same_f32(const char *a, const char *b)
