@@ -131,24 +131,19 @@ static ptrdiff_t pack_row_operand(float *to, const lw_bf16 *from, ptrdiff_t pitc
 
 /* As of floats, in powers of two, so that scaling the scores is part of taking the maximum off; nothing
  * below 2^-126: it counts for nothing beside 1 and denormal numbers are slow. */
-static float softmax_step(float *p, const float *s, ptrdiff_t n, float *top, float *sum,
+static float softmax_step(float *p, const float *s, ptrdiff_t n, float old, float top, float *sum,
                           float scale)
 {
     lw_bf16 *to = (lw_bf16 *)(void *)p;
-    vf m0 = v_load(s), acc = v_zero();
-    for (ptrdiff_t j = VL; j < n; j += VL)
-        m0 = v_max(m0, v_load(s + j));
-    float m = v_hmax(m0), old = *top, by = scale * 1.44269504f;
-    m = m > old ? m : old;
-    vf factor = v_set1(by), off = v_set1(m * by);
+    const float by = scale * 1.44269504f;
+    vf acc = v_zero(), factor = v_set1(by), off = v_set1(top * by);
     for (ptrdiff_t j = 0; j < n; j += VL) {
         vf e = v_exp2_low(v_max(v_fms(v_load(s + j), factor, off), v_set1(-126.0f)));
         acc = v_add(acc, e);
         store_halves(to + j, e);
     }
-    float back = old > -HUGE_VALF ? exp2f((old - m) * by) : 0.0f;
+    float back = old > -HUGE_VALF ? exp2f((old - top) * by) : 0.0f;
     *sum = *sum * back + v_hsum(acc);
-    *top = m;
     return back;
 }
 

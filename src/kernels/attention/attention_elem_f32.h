@@ -82,26 +82,20 @@ LW_WORD vf attention_exp(vf x)
     return v_exp_inside(v_max(x, v_set1(-87.3f)));
 }
 
-/* One row of scores to probabilities p, which may be s, relative to the new running maximum;
- * returns the factor for what came before. Keys were scaled as they were packed. */
-static float softmax_step(float *p, const float *s, ptrdiff_t n, float *top, float *sum,
+/* One row of scores to probabilities p, which may be s, relative to `top`, the running maximum, which
+ * was `old` before; returns the factor for what came before. Keys were scaled as they were packed. */
+static float softmax_step(float *p, const float *s, ptrdiff_t n, float old, float top, float *sum,
                           float scale)
 {
     (void)scale;
-    vf m0 = v_load(s), acc = v_zero();
-    for (ptrdiff_t j = VL; j < n; j += VL)
-        m0 = v_max(m0, v_load(s + j));
-    float m = v_hmax(m0), old = *top;
-    m = m > old ? m : old;
-    vf mv = v_set1(m);
+    vf acc = v_zero(), mv = v_set1(top);
     for (ptrdiff_t j = 0; j < n; j += VL) {
         vf e = attention_exp(v_sub(v_load(s + j), mv));
         acc = v_add(acc, e);
         v_store(p + j, e);
     }
-    float back = old > -HUGE_VALF ? expf(old - m) : 0.0f;
+    float back = old > -HUGE_VALF ? expf(old - top) : 0.0f;
     *sum = *sum * back + v_hsum(acc);
-    *top = m;
     return back;
 }
 
