@@ -75,12 +75,12 @@ static void drift_gram_low(const drift_job *q, float *out, drift_strip st, ptrdi
                            ptrdiff_t n)
 {
     enum { BLOCK = 128, STEP = 2 * VL };
-    ptrdiff_t pairs = q->d.words, pitch = q->d.word_pitch;
+    ptrdiff_t pairs = q->d.cp / 2, words = q->d.words, pitch = q->d.word_pitch;
     for (ptrdiff_t p = 0; p < pairs; p += BLOCK)
         for (ptrdiff_t i = 0; i < st.lanes; i += STEP) {
             ptrdiff_t at = drift_lane(q, st, i), some = pairs - p < BLOCK ? pairs - p : BLOCK;
             const uint32_t *a = q->tb + j0 * pitch + p,
-                           *b = q->xb + at / LW_DRIFT_NR * LW_DRIFT_NR * pairs + p * LW_DRIFT_NR +
+                           *b = q->xb + at / LW_DRIFT_NR * LW_DRIFT_NR * words + p * LW_DRIFT_NR +
                                 at % LW_DRIFT_NR;
             if (st.lanes - i >= STEP)
                 drift_low_rows(out + i, st.lanes, a, pitch, b, some, p > 0, n, 2);
