@@ -339,6 +339,24 @@ static void near_pairs(check *t)
     }
 }
 
+/* Samples and positives of one distribution: V is what their means differ by, and rounding of sums over all targets, which
+ * all samples share, is seen. */
+static void many_targets(check *t)
+{
+    lw_drift_shape s = {
+        .g = 1, .n = 1024, .np = 1024, .nu = 0, .t = 1, .c = 64, .k = 1, .tau = {0.2}};
+    drift_problem p = drift_new(t, s, 0);
+    float *u = check_in(t, p.nx + p.npos, 0, -1, 1);
+    for (int64_t i = 0; i < p.nx; i++)
+        p.x_d[i] = (double)u[i];
+    for (int64_t i = 0; i < p.npos; i++)
+        p.pos_d[i] = (double)u[p.nx + i];
+    drift_narrow(&p);
+    drift_oracle(t, &p);
+    drift_run(t, &p, 0);
+    expect_field(t, &p, 1e-6, "many targets");
+}
+
 /* Many groups of few channels, whose distances are not kept but computed again: to the same bits, of
  * rounded vectors, too. */
 static void computed_again(check *t)
@@ -542,13 +560,21 @@ static void out_of_reach(check *t)
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"golden", golden},         {"plain", plain},
-        {"regimes", regimes},       {"precision", precision},
-        {"spread", spread},         {"far powers", far_powers},
-        {"far centre", far_centre}, {"units", units},
-        {"copies", copies},         {"far clusters", far_clusters},
-        {"large", large},           {"out of reach", out_of_reach},
-        {"near pairs", near_pairs}, {"computed again", computed_again},
+        {"golden", golden},
+        {"plain", plain},
+        {"regimes", regimes},
+        {"precision", precision},
+        {"spread", spread},
+        {"far powers", far_powers},
+        {"far centre", far_centre},
+        {"units", units},
+        {"copies", copies},
+        {"far clusters", far_clusters},
+        {"large", large},
+        {"out of reach", out_of_reach},
+        {"near pairs", near_pairs},
+        {"many targets", many_targets},
+        {"computed again", computed_again},
     };
     return check_main(argc, argv, "drift", cases, LW_COUNT(cases));
 }

@@ -164,6 +164,7 @@ void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_dri
     pack->xn = take_floats(&at, d->lp);
     pack->w = take_floats(&at, d->m);
     pack->base = take_floats(&at, 3 * d->cp);
+    pack->excess = take_floats(&at, d->tile ? 0 : 3 * d->cp);
     pack->mean = take_floats(&at, d->cp);
     pack->tb = take_floats(&at, d->words ? (d->m + LW_DRIFT_ROWS) * d->word_pitch : 0);
     pack->xt = take_floats(&at, d->tile ? lane_floats(s, d, d->lp) : 0);

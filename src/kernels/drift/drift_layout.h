@@ -128,14 +128,15 @@ typedef struct lw_drift_pad {
 /* A group's packed operands, float offsets. Vectors are centred on the group's mean; targets are
  * gen | unc | pos, so the generated samples are the first. */
 typedef struct lw_drift_pack {
-    ptrdiff_t t;    /* [m][pitch], zeros behind channel C */
-    ptrdiff_t tn;   /* [m] squared norms */
-    ptrdiff_t xn;   /* [lp] of the generated, 1e36 in lanes without one */
-    ptrdiff_t w;    /* [m] weights */
-    ptrdiff_t base; /* [3][cp] sum of w t over negatives, over positives, over the generated */
-    ptrdiff_t mean; /* [cp] the centre */
-    ptrdiff_t tb;   /* rounded or split: uint32_t [m and ROWS][word_pitch], two channels a word */
-    ptrdiff_t xt;   /* TILE: [lp / NR rounded up][C][NR] generated samples transposed; rounded or
+    ptrdiff_t t;      /* [m][pitch], zeros behind channel C */
+    ptrdiff_t tn;     /* [m] squared norms */
+    ptrdiff_t xn;     /* [lp] of the generated, 1e36 in lanes without one */
+    ptrdiff_t w;      /* [m] weights */
+    ptrdiff_t base;   /* [3][cp] sum of w t over negatives, over positives, over the generated */
+    ptrdiff_t excess; /* SWEEP: [3][cp] what rounding has made these sums too large by */
+    ptrdiff_t mean;   /* [cp] the centre */
+    ptrdiff_t tb;     /* rounded or split: uint32_t [m and ROWS][word_pitch], two channels a word */
+    ptrdiff_t xt;     /* TILE: [lp / NR rounded up][C][NR] generated samples transposed; rounded or
                      * split: uint32_t [lp / NR rounded up][words][NR]. SWEEP: one strip, in
                      * scratch */
     ptrdiff_t floats;

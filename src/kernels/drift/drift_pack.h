@@ -78,18 +78,29 @@ static inline void drift_low_end(const drift_job *q, ptrdiff_t j)
     memset(drift_low_at(q, j) + q->d.cp, 0, (size_t)(2 * q->d.words - q->d.cp) * sizeof(uint16_t));
 }
 
+/* VL channels of a side's weighted sum, and of what it is too large by: Kahan's summation. The sum is of
+ * thousands of vectors in large groups, and its rounding would be an error that V of all samples
+ * shares. */
+LW_WORD void drift_add_to_base(float *base, float *excess, vf sum)
+{
+    vf old = v_load(base), more = v_sub(sum, v_load(excess)), now = v_add(old, more);
+    v_store(excess, v_sub(v_sub(now, old), more));
+    v_store(base, now);
+}
+
 /* `rows` targets of one kind (one or four) from j, the first of which lies `at`, centred, their norms,
  * their part of the weighted sum of their side. */
 LW_WORD void drift_pack_rows(const drift_job *q, ptrdiff_t j, drift_place at, const int rows)
 {
     const float *from = drift_vector(q, at), *mean = q->mean;
-    float *base = q->base + (at.kind + 2) % 3 * q->d.cp, *to = q->t + j * q->d.pitch, four[4],
+    const ptrdiff_t side = (at.kind + 2) % 3 * q->d.cp;
+    float *base = q->base + side, *excess = q->excess + side, *to = q->t + j * q->d.pitch, four[4],
           *norms = rows == 4 ? q->tn + j : four;
     uint16_t *low = q->d.low ? drift_low_at(q, j) : NULL;
     ptrdiff_t channels = q->s->c, row = drift_row_of(q, at.kind), n;
     vf norm[4] = {v_zero(), v_zero(), v_zero(), v_zero()}, w = v_set1(drift_weight_of(q, at));
     for (ptrdiff_t c = 0; c < q->d.cp; c += VL) {
-        vf sum = v_load(base + c);
+        vf sum = q->d.tile ? v_load(base + c) : v_zero();
         n = channels - c;
         LW_UNROLL_UP_TO(4)
         for (int r = 0; r < rows; r++) {
@@ -101,7 +112,10 @@ LW_WORD void drift_pack_rows(const drift_job *q, ptrdiff_t j, drift_place at, co
                                         low ? low + 2 * r * q->d.word_pitch + c : NULL, t, norm[r]);
             sum = v_fma(t, w, sum);
         }
-        v_store(base + c, sum);
+        if (q->d.tile)
+            v_store(base + c, sum);
+        else
+            drift_add_to_base(base + c, excess + c, sum);
     }
     for (int r = 0; low && r < rows; r++)
         drift_low_end(q, j + r);
@@ -264,13 +278,21 @@ static float drift_farthest(const drift_job *q, float bound)
     return v_hmax(far);
 }
 
+/* Sums begin with nothing. */
+static void drift_no_base(const drift_job *q)
+{
+    drift_fill(q->base, 3 * q->d.cp, 0.0f);
+    if (!q->d.tile)
+        drift_fill(q->excess, 3 * q->d.cp, 0.0f);
+}
+
 /* The centre moves to those targets it is near to (squared norms up to `near`). */
 static void drift_move_centre(const drift_job *q, float near)
 {
     ptrdiff_t m = q->d.m, live = drift_count_near(q, near), step, used = 0;
     step = live > 64 ? (live + 63) / 64 : 1;
     drift_fill(q->mean, q->d.cp, 0.0f);
-    drift_fill(q->base, 3 * q->d.cp, 0.0f);
+    drift_no_base(q);
     for (ptrdiff_t j = 0; j < m; j++)
         if (q->tn[j] <= near && used++ % step == 0)
             drift_add_to_mean(q, j, 1, 1, 1.0f / (float)((live + step - 1) / step));
@@ -300,7 +322,7 @@ static void drift_pack(const drift_job *q, ptrdiff_t jobs, int lanes)
     float share = 1.0f / (float)((m + step - 1) / step);
     for (ptrdiff_t b = 0; b < jobs; b++) {
         drift_fill(q[b].mean, q->d.cp, 0.0f);
-        drift_fill(q[b].base, 3 * q->d.cp, 0.0f);
+        drift_no_base(&q[b]);
     }
     drift_each_target(q, jobs, step, share, DRIFT_MEAN);
     drift_each_target(q, jobs, 1, 0.0f, DRIFT_PACK);

@@ -30,9 +30,9 @@ typedef struct drift_job {
     ptrdiff_t group;
     const float *first[3]; /* the group's first vector of each kind: gen | unc | pos */
     float w_u;
-    ptrdiff_t out_at;                          /* of its first sample in F and dX */
-    float *t, *tn, *xn, *w, *base, *mean, *xt; /* the pack, see lw_drift_pack */
-    uint32_t *tb, *xb;                         /* the same, rounded or split */
+    ptrdiff_t out_at;                                   /* of its first sample in F and dX */
+    float *t, *tn, *xn, *w, *base, *excess, *mean, *xt; /* the pack, see lw_drift_pack */
+    uint32_t *tb, *xb;                                  /* the same, rounded or split */
     float *kept; /* distances of the group's first d.kept strips, or (TILE) of all, or NULL */
     float *rmin, *cmin;           /* [lp], [m] least distances of samples and of targets */
     float *range;                 /* see drift_factors */
