@@ -49,7 +49,7 @@
  * Files: drift_layout.h is the map of memory and of phases, drift_ref.inc the field in plain C.
  * drift_body.inc runs the phases in vector words; each header it stands on includes the one before:
  *
- *   drift_job.h       what a task works on: operands, places, strips of samples
+ *   drift_task.h      what a task works on: operands, places, strips of samples
  *   drift_bf16.h      products of rounded vectors
  *   drift_tiles.h     the same, and those of f32, on tile registers
  *   drift_pack.h      operands centred and packed

@@ -13,7 +13,7 @@
 #include "kernels/gemm/gemm.h"
 
 #if defined(LW_AMX)
-#include "kernels/simd/simd_amx.h"
+#include "kernels/tile/tile_amx.h"
 
 static void drift_tiles_begin(const drift_job *q)
 {
@@ -45,62 +45,35 @@ static void drift_split_targets(const drift_job *q, ptrdiff_t j0, ptrdiff_t j1)
         lw_bf16x3_split_amx(drift_word_row(q, j), q->t + j * q->d.pitch, q->s->c);
 }
 
-/* 32 targets, or 16, times 32 or 16 samples of a panel; of words of `parts` parts. */
-LW_WORD void drift_tiles_block(float *out, ptrdiff_t pitch_out, const float *a, ptrdiff_t pitch,
-                               const float *panel, ptrdiff_t words, const int halves,
-                               const int vecs, const int parts)
-{
-    const ptrdiff_t word = (ptrdiff_t)sizeof(float), lda = pitch * word, ldb = LW_DRIFT_NR * word;
-    const float *lower = a + AMX_ROWS * pitch;
-    amx_sums_zero();
-    for (ptrdiff_t k = 0; k < words; k += parts * AMX_WORDS) {
-        const float *b = panel + k * LW_DRIFT_NR;
-        if (parts == 3)
-            amx_sums_add_bf16x3(a + k, lda, AMX_WORDS, lower + k, lda, AMX_WORDS, b, ldb, halves,
-                                vecs);
-        else
-            amx_sums_add(a + k, lda, lower + k, lda, b, ldb, halves, vecs, AMX_BF16);
-        amx_stay_awake(k / (parts * AMX_WORDS), parts == 3 ? 2 : AMX_AWAKE);
-    }
-    amx_sums_store(out, pitch_out * word, halves, vecs);
-}
-
-LW_WORD void drift_tiles_rows(const drift_job *q, float *out, ptrdiff_t pitch_out, const float *a,
-                              ptrdiff_t rows, const float *panel, ptrdiff_t lanes, const int parts)
-{
-    const ptrdiff_t words = q->d.words, pitch = q->d.word_pitch;
-    if (rows > AMX_ROWS && lanes > VL)
-        drift_tiles_block(out, pitch_out, a, pitch, panel, words, 2, 2, parts);
-    else if (rows > AMX_ROWS)
-        drift_tiles_block(out, pitch_out, a, pitch, panel, words, 2, 1, parts);
-    else if (lanes > VL)
-        drift_tiles_block(out, pitch_out, a, pitch, panel, words, 1, 2, parts);
-    else
-        drift_tiles_block(out, pitch_out, a, pitch, panel, words, 1, 1, parts);
-}
-
 /* out[n][lanes] = t_j . x_i. Rows up to a whole register are read, whatever they hold. */
 static void drift_gram_tiles(const drift_job *q, float *out, drift_strip st, ptrdiff_t j0,
                              ptrdiff_t n)
 {
-    enum { ROWS = 2 * AMX_ROWS };
-    for (ptrdiff_t j = 0; j < n; j += ROWS)
-        for (ptrdiff_t i = 0; i < st.lanes; i += LW_DRIFT_NR) {
-            _Alignas(64) float room[ROWS * LW_DRIFT_NR];
-            const ptrdiff_t rows = LW_MIN(n - j, ROWS), lanes = LW_MIN(st.lanes - i, LW_DRIFT_NR);
-            const bool whole = rows % AMX_ROWS == 0;
-            const float *a = drift_word_row(q, j0 + j),
-                        *panel = q->xt + drift_lane(q, st, i) * q->d.words;
-            float *to = whole ? out + j * st.lanes + i : room;
-            const ptrdiff_t pitch = whole ? st.lanes : LW_DRIFT_NR;
-            if (q->d.split)
-                drift_tiles_rows(q, to, pitch, a, rows, panel, lanes, 3);
-            else
-                drift_tiles_rows(q, to, pitch, a, rows, panel, lanes, 1);
-            for (ptrdiff_t r = 0; !whole && r < rows; r++)
-                memcpy(out + (j + r) * st.lanes + i, room + r * LW_DRIFT_NR,
-                       (size_t)lanes * sizeof *out);
-        }
+    void (*const product)(const tile_arg *, ptrdiff_t, ptrdiff_t) = q->d.split ? amx_product_bf16x3
+                                                                               : amx_product;
+    const ptrdiff_t whole = n / AMX_ROWS * AMX_ROWS;
+    for (ptrdiff_t i = 0; i < st.lanes; i += LW_DRIFT_NR) {
+        _Alignas(64) float room[AMX_ROWS * LW_DRIFT_NR];
+        const ptrdiff_t lanes = LW_MIN(st.lanes - i, LW_DRIFT_NR);
+        tile_arg t = {.a = drift_word_row(q, j0),
+                      .b = q->xt + drift_lane(q, st, i) * q->d.words,
+                      .c = out + i,
+                      .ars = q->d.word_pitch,
+                      .aks = 1,
+                      .bks = LW_DRIFT_NR,
+                      .ldc = st.lanes,
+                      .k = q->d.words};
+        product(&t, whole, lanes);
+        if (whole == n)
+            continue;
+        t.a = drift_word_row(q, j0 + whole);
+        t.c = room;
+        t.ldc = LW_DRIFT_NR;
+        product(&t, n - whole, lanes);
+        for (ptrdiff_t r = whole; r < n; r++)
+            memcpy(out + r * st.lanes + i, room + (r - whole) * LW_DRIFT_NR,
+                   (size_t)lanes * sizeof *out);
+    }
 }
 
 #else

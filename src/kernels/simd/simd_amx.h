@@ -119,7 +119,8 @@ AMX_WORD void amx_sums_store(float *c, ptrdiff_t pitch, const int halves, const 
         amx_store(3, lower + AMX_WORDS, pitch);
 }
 
-enum { AMX_AWAKE = 8 }; /* chunks that take half of the time, from the second cache */
+/* Chunks that take half of the time, from the second cache; of LW_NUM_BF16X3, of six products. */
+enum { AMX_AWAKE = 8, AMX_AWAKE_BF16X3 = 2 };
 
 AMX_WORD void amx_stay_awake(ptrdiff_t chunk, const ptrdiff_t every)
 {
