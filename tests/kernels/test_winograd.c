@@ -21,13 +21,13 @@ typedef struct method {
 } method;
 static const method F4 = {LW_NUM_F32, 4}, PLAIN = {LW_NUM_F32, 4 | LW_WINOGRAD_PLAIN},
                     PLAIN2 = {LW_NUM_F32, 2 | LW_WINOGRAD_PLAIN}, F2 = {LW_NUM_F32, 2},
-                    LOW = {LW_NUM_BF16, 2};
-enum { METHODS = 5 };
+                    ALONE = {LW_NUM_F32, 4 | LW_WINOGRAD_ALONE}, LOW = {LW_NUM_BF16, 2};
+enum { METHODS = 6 };
 
-/* One in turns: of five, so that what else comes in turns meets all. */
+/* One in turns: of six, so that what else comes in turns meets all. */
 static method method_of(int i)
 {
-    const method all[] = {F2, F4, LOW, PLAIN, PLAIN2};
+    const method all[] = {F2, F4, LOW, PLAIN, PLAIN2, ALONE};
     return all[i % METHODS];
 }
 
@@ -36,7 +36,7 @@ static check_tol tol_of(method m, int64_t chain)
     double root = 1.0;
     while (root * root < (double)chain)
         root += 1.0;
-    const double each = m.num == LW_NUM_BF16 ? 12e-3 : m.tile & 4 ? 6e-6 : 2e-6;
+    const double each = m.num == LW_NUM_BF16 ? 12e-3 : m.tile & 4 ? 8e-6 : 2e-6;
     return (check_tol){.abs = each * root, .rel = 2e-7};
 }
 
@@ -242,6 +242,10 @@ static void sizes_plain(check *t)
     sizes(t, PLAIN);
     sizes(t, PLAIN2);
 }
+static void sizes_alone(check *t)
+{
+    sizes(t, ALONE);
+}
 static void sizes_2x2(check *t)
 {
     sizes(t, F2);
@@ -391,27 +395,31 @@ static void pitch_invariance(check *t)
     check_same(t, two, one, (size_t)p.n_out * sizeof *one, "dense and pitched %s", p.name);
 }
 
-/* Filters packed as they are give the bits of transformed ones. */
-static void plain_or_transformed(check *t)
+/* No layout shows in the bits. */
+static void layouts(check *t)
 {
     static const int shapes[][5] = {{1, 8, 7, 130, 70}, {3, 4, 4, 93, 161}, {2, 16, 9, 50, 17},
                                     {1, 5, 5, 512, 33}, {1, 3, 8, 40, 800}, {9, 8, 8, 5, 3}};
-    for (size_t i = 0; i < 4 * LW_COUNT(shapes); i++) {
-        const int *z = shapes[i / 4];
-        const method m = i & 2 ? F2 : F4;
-        problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4]), (lw_conv_pass)(i & 1), m, false),
+    const method ways[][2] = {{F4, PLAIN}, {F2, PLAIN2}, {F4, ALONE}};
+    for (size_t i = 0; i < 2 * LW_COUNT(ways) * LW_COUNT(shapes); i++) {
+        const int *z = shapes[i / (2 * LW_COUNT(ways))];
+        const method *m = ways[i / 2 % LW_COUNT(ways)];
+        problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4]), (lw_conv_pass)(i & 1), m[0],
+                         false),
                 q = p;
-        q.m = i & 2 ? PLAIN2 : PLAIN;
-        float *points = check_out(t, p.n_out, 0), *plain = check_out(t, p.n_out, 0);
-        run(t, &p, points, pack(t, t->isa, &p), NULL);
-        run(t, &q, plain, pack(t, t->isa, &q), NULL);
+        q.m = m[1];
+        float *usual = check_out(t, p.n_out, 0), *other = check_out(t, p.n_out, 0);
+        run(t, &p, usual, pack(t, t->isa, &p), NULL);
+        run(t, &q, other, pack(t, t->isa, &q), NULL);
         double *want = check_doubles(t, p.n_out);
         for (int64_t k = 0; k < p.n_out; k++)
-            want[k] = (double)points[k];
+            want[k] = (double)usual[k];
         if (t->isa == LW_ISA_REF) /* in double but for what is packed */
-            check_close(t, plain, want, p.n_out, tol_of(m, 9 * p.K), "%s, plain", p.name);
+            check_close(t, other, want, p.n_out, tol_of(m[0], 9 * p.K), "%s, layout %d", p.name,
+                        m[1].tile);
         else
-            check_same(t, plain, points, (size_t)p.n_out * sizeof *plain, "%s, plain", p.name);
+            check_same(t, other, usual, (size_t)p.n_out * sizeof *other, "%s, layout %d", p.name,
+                       m[1].tile);
         check_next(t);
     }
 }
@@ -476,6 +484,27 @@ static void thread_invariance(check *t)
     }
 }
 
+/* Which layout: by all images, and with ALONE by the level too. */
+static void choice_of_layout(check *t)
+{
+    const lw_conv_shape few = shape(1, 8, 8, 128, 128), some = shape(1, 32, 32, 128, 128),
+                        many = shape(8, 32, 32, 128, 128), wide = shape(8, 32, 32, 512, 512),
+                        thin = shape(8, 32, 32, 3, 128);
+    const int got[] = {
+        lw_winograd_layout(LW_NUM_F32, &few, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_F32, &some, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_F32, &many, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_F32, &wide, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_F32, &thin, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_F32, &thin, LW_CONV_DATA_GRAD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_BF16, &many, LW_CONV_FORWARD, t->isa, 2),
+        lw_winograd_layout(LW_NUM_F32, &many, LW_CONV_FORWARD, t->isa, 0),
+    };
+    const int alone = t->isa == LW_ISA_AVX2 ? 4 | LW_WINOGRAD_ALONE : 4;
+    const int want[] = {4 | LW_WINOGRAD_PLAIN, 4, alone, 4, 4, alone, 2, 0};
+    check_same(t, got, want, sizeof want, "layouts");
+}
+
 /* Where tiles apply, and that the choice looks at neither batch nor pitch. */
 static void choice(check *t)
 {
@@ -519,6 +548,7 @@ int main(int argc, char **argv)
     static const check_case cases[] = {
         {"sizes_4x4", sizes_4x4},
         {"sizes_plain", sizes_plain},
+        {"sizes_alone", sizes_alone},
         {"sizes_2x2", sizes_2x2},
         {"sizes_bf16", sizes_bf16},
         {"large", large},
@@ -526,10 +556,11 @@ int main(int argc, char **argv)
         {"rounded", rounded},
         {"epilogues", epilogues},
         {"batch_invariance", batch_invariance},
-        {"plain_or_transformed", plain_or_transformed},
+        {"layouts", layouts},
         {"pitch_invariance", pitch_invariance},
         {"thread_invariance", thread_invariance},
         {"choice", choice},
+        {"choice_of_layout", choice_of_layout},
     };
     return check_main(argc, argv, "winograd", cases, LW_COUNT(cases));
 }

@@ -107,8 +107,8 @@ static void test_what_does_not(void **state)
         lab_open(&l, 1, lw_isa_best());
         lw_graph *g = l.g;
         int side = way == 0 ? 16 : 96;
-        lw_val x = LAB_X(&l, "x", 4, side, side, 16);
-        lw_val w = LAB_P(&l, "e", 48, way == 1 ? 3 : 1, way == 1 ? 3 : 1, 16);
+        lw_val x = LAB_X(&l, "x", 4, side, side, 32);
+        lw_val w = LAB_P(&l, "e", 48, way == 1 ? 3 : 1, way == 1 ? 3 : 1, 32);
         lw_val e = lw_conv2d_op(g, x, w, LW_NOVAL, 1, way == 1);
         lw_val d = lw_depthwise_op(g, e, LAB_P(&l, "d", 48, 3, 3, 1), LW_NOVAL, 1, ones);
         lab_output(&l, "y", d);

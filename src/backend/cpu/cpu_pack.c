@@ -19,8 +19,9 @@ lw_num lw_cpu_product_num(const lw_kernels *k, lw_type x, ptrdiff_t N)
 cpu_way lw_cpu_conv_way(const lw_device *d, lw_dtype t, const lw_conv_shape *s, lw_conv_pass pass)
 {
     const lw_num num = lw_cpu_num(t);
-    const int tile = lw_winograd_layout(num, s, lw_cpu_conv_tile(d, num, s, pass));
-    const bool split = num == LW_NUM_F32 && !tile && lw_conv_bf16x3_pays(d->kernels->isa, s, pass);
+    const lw_isa isa = d->kernels->isa;
+    const int tile = lw_winograd_layout(num, s, pass, isa, lw_cpu_conv_tile(d, num, s, pass));
+    const bool split = num == LW_NUM_F32 && !tile && lw_conv_bf16x3_pays(isa, s, pass);
     return (cpu_way){split ? LW_NUM_BF16X3 : num, tile};
 }
 

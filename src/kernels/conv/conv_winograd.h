@@ -35,12 +35,17 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
                      lw_conv_mode mode);
 
 /*
- * `tile` below is such a side, or what this makes of it: with LW_WINOGRAD_PLAIN filters are packed as they are, 9 instead of 36 or
- * 16 numbers, f32, and transformed on the way to the products. That is slower from a cache, and faster where weights come
- * from memory for a few tiles (of all images). The same bits.
+ * `tile` below is such a side, or what this makes of it, f32 only; the same bits:
+ *
+ *   LW_WINOGRAD_PLAIN   filters are packed as they are, 9 instead of 36 or 16 numbers, and transformed on the way to the
+ *                       products. That is slower from a cache, and faster where weights come from memory for a few
+ *                       tiles (of all images).
+ *   LW_WINOGRAD_ALONE   blocks of tiles are tasks of all columns and transform their inputs themselves: half as many tasks,
+ *                       but the transformed inputs, nine quarters of the inputs, stay in a core's second cache instead of
+ *                       going through a third one that does not hold them (AVX2).
  */
-enum { LW_WINOGRAD_PLAIN = 8 };
-int lw_winograd_layout(lw_num num, const lw_conv_shape *s, int tile);
+enum { LW_WINOGRAD_PLAIN = 8, LW_WINOGRAD_ALONE = 16 };
+int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, int tile);
 
 /* A measured choice instead of the rule's: how one picture's convolution is computed. */
 typedef struct lw_conv_choice {

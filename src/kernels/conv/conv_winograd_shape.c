@@ -7,7 +7,7 @@
 enum {
     BLOCK_WORDS = 147456, /* of V: 576 KiB of a core's L2, the rest is for M and the weights */
     BLOCK_LEAST = 16,     /* tiles: two turns of rows, each asks for half of the next weights */
-    BLOCK_MOST = 32,
+    BLOCK_MOST = LW_WINO_MAX_BLOCK,
     TASKS_WANTED = 64,
     PIECE = 2, /* tiles of a task that transforms */
     FEW_TASKS = 16,
@@ -16,7 +16,12 @@ enum {
     PLAIN_WEIGHTS = 8192, /* pairs of channels: 1.1 MiB of 4x4, from behind the second cache */
     /* Words of the weights that a part of the points reads: 12 us from memory for a thread alone, of which many
      * threads take longer, since they share it. */
-    PART_LEAST = 65536
+    PART_LEAST = 65536,
+    /* A V in memory of so many words is 8 MiB, which leaves nothing of the third cache that a few cores of AVX2 have for
+     * themselves; weights of 16 MiB are still read from there by one block after the other; and threads enough. */
+    ALONE_INPUTS = 2097152,
+    ALONE_WEIGHTS = 4194304,
+    ALONE_TASKS = 32
 };
 
 static ptrdiff_t depth(const lw_conv_shape *s, lw_conv_pass pass)
@@ -63,10 +68,14 @@ static ptrdiff_t tallest(const lw_wino *w, ptrdiff_t most, ptrdiff_t groups)
  * Blocks of tiles alone where these are tasks enough. Else groups of columns too, as narrow as a panel: each would
  * transform the inputs again, so these are shared, and need not stay in a cache, since a task reads them once.
  */
-static void cut_up(lw_wino *w)
+static void cut_up(lw_wino *w, bool alone)
 {
     w->parts = 1;
     const ptrdiff_t whole = LW_ROUND_UP(w->N, LW_GEMM_COLS);
+    if (alone) {
+        cut(w, BLOCK_LEAST, whole);
+        return;
+    }
     cut(w, tallest(w, BLOCK_WORDS / (w->points * w->ldv), 1), whole);
     w->shared = w->blocks < TASKS_WANTED && whole > LW_GEMM_COLS;
     const ptrdiff_t cols = w->plain ? PLAIN_COLS : LW_GEMM_COLS;
@@ -83,8 +92,8 @@ static void cut_up(lw_wino *w)
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     bool forward = pass == LW_CONV_FORWARD;
-    const bool plain = tile & LW_WINOGRAD_PLAIN;
-    tile &= ~LW_WINOGRAD_PLAIN;
+    const bool plain = tile & LW_WINOGRAD_PLAIN, alone = tile & LW_WINOGRAD_ALONE;
+    tile &= ~(LW_WINOGRAD_PLAIN | LW_WINOGRAD_ALONE);
     lw_wino w = {.plain = plain,
                  .tile = tile,
                  .side = tile + 2,
@@ -101,19 +110,29 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     w.steps = w.K / lw_num_per_word(num);
     w.numbers = w.plain ? 9 : w.points;
     w.ldv = LW_ROUND_UP(w.steps, 16);
-    cut_up(&w);
+    cut_up(&w, alone);
     w.pieces = LW_CEIL_DIV(w.block, PIECE);
     w.v_step = w.block * w.ldv + 16;
     w.m_step = w.block * LW_GEMM_COLS + 16;
     return w;
 }
 
-int lw_winograd_layout(lw_num num, const lw_conv_shape *s, int tile)
+/* With 16 registers, caches are those of Haswell to Zen 3: 256 or 512 KiB of their own, a third one of 2 to 4 MiB a core. */
+static bool pays_alone(const lw_conv_shape *s, lw_conv_pass pass, int tile, int64_t tiles)
 {
-    if (num != LW_NUM_F32 || !tile || (int64_t)s->C * s->O <= PLAIN_WEIGHTS)
+    const int64_t K = depth(s, pass), N = produced(s, pass);
+    return tiles * points_of(tile) * K >= ALONE_INPUTS &&
+           points_of(tile) * K * N <= ALONE_WEIGHTS && tiles >= (int64_t)ALONE_TASKS * BLOCK_LEAST;
+}
+
+int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, int tile)
+{
+    if (num != LW_NUM_F32 || !tile)
         return tile;
     const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(s->H, tile) * LW_CEIL_DIV(s->W, tile);
-    return tiles <= PLAIN_TILES ? tile | LW_WINOGRAD_PLAIN : tile;
+    if (tiles <= PLAIN_TILES && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
+        return tile | LW_WINOGRAD_PLAIN;
+    return isa == LW_ISA_AVX2 && pays_alone(s, pass, tile, tiles) ? tile | LW_WINOGRAD_ALONE : tile;
 }
 
 int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)

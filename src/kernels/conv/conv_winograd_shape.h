@@ -6,7 +6,7 @@
 #include "kernels/conv/conv_winograd.h"
 #include "kernels/gemm/gemm_shape.h"
 
-enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36 };
+enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36, LW_WINO_MAX_BLOCK = 32 };
 
 /*
  * The tiles of all images in a row (image, then y, then x) are cut into blocks; a task is one block
