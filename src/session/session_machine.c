@@ -3,7 +3,6 @@
 #include "session/session_machine.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #include "kernels/kernels.h"
 
@@ -102,11 +101,10 @@ static double measure_bytes(lw_pool *pool, probe *p, lw_pool_fn *fn, size_t set,
 /* Half of each cache, so that two arrays of a copy fit; the third level is shared. */
 static void choose_sets(lw_machine_peak *m)
 {
-    long l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE),
-         l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    m->cache[LW_L1] = l1 > 0 ? (size_t)l1 : (size_t)32 << 10;
-    m->cache[LW_L2] = l2 > 0 ? (size_t)l2 : (size_t)512 << 10;
-    m->cache[LW_L3] = l3 > 0 ? (size_t)l3 : 0;
+    const size_t l1 = lw_cpu_cache(1), l2 = lw_cpu_cache(2);
+    m->cache[LW_L1] = l1 ? l1 : (size_t)32 << 10;
+    m->cache[LW_L2] = l2 ? l2 : (size_t)512 << 10;
+    m->cache[LW_L3] = lw_cpu_cache(3);
     m->bytes[LW_L1] = m->cache[LW_L1] / 2;
     m->bytes[LW_L2] = m->cache[LW_L2] / 2;
     m->bytes[LW_L3] = m->cache[LW_L3] / 4 / (size_t)m->threads;

@@ -328,6 +328,34 @@ static void cores_are_told_from_cpus(void **state)
     assert_int_equal(lw_remove_tree(tree), 0);
 }
 
+/* As Linux tells of them: instructions apart, each level's size in its unit. */
+static void caches_are_told(void **state)
+{
+    (void)state;
+    static const char *const cache[][3] = {{"1", "Data", "32K"},
+                                           {"1", "Instruction", "64K"},
+                                           {"2", "Unified", "512K"},
+                                           {"3", "Unified", "32M"}};
+    char tree[] = "/tmp/leeway_caches.XXXXXX";
+    assert_non_null(mkdtemp(tree));
+    assert_int_equal(lw_cpus_cache(tree, 1), 0);
+    for (int i = 0; i < 4; i++) {
+        static const char *const file[] = {"level", "type", "size"};
+        for (int k = 0; k < 3; k++) {
+            char name[64], text[32];
+            snprintf(name, sizeof name, "cpu0/cache/index%d/%s", i, file[k]);
+            snprintf(text, sizeof text, "%s\n", cache[i][k]);
+            put(tree, name, text);
+        }
+    }
+    assert_int_equal(lw_cpus_cache(tree, 1), 32 << 10);
+    assert_int_equal(lw_cpus_cache(tree, 2), 512 << 10);
+    assert_int_equal(lw_cpus_cache(tree, 3), 32 << 20);
+    assert_int_equal(lw_cpus_cache(tree, 4), 0);
+    assert_int_equal(lw_remove_tree(tree), 0);
+    assert_int_equal(lw_cpu_cache(0), 0);
+}
+
 enum { MOST_WORKERS = 64 };
 
 typedef struct places {
@@ -432,6 +460,7 @@ int main(void)
         cmocka_unit_test(a_watched_job_can_be_stopped),
         cmocka_unit_test(running_jobs_allocates_nothing),
         cmocka_unit_test(cores_are_told_from_cpus),
+        cmocka_unit_test(caches_are_told),
         cmocka_unit_test(bound_threads_have_cores_of_their_own),
         cmocka_unit_test(a_narrow_mask_is_honoured),
         cmocka_unit_test(ring_gives_items_in_order),

@@ -62,6 +62,33 @@ void lw_cpus_drop_core(lw_cpus *cpus, const char *tree, int cpu)
             CPU_CLR_S((size_t)c, sizeof *cpus, &cpus->set);
 }
 
+/* The line of a file of cache `i` of CPU 0; false: there is none. */
+static bool cache_line(const char *tree, int i, const char *name, char *line, int size)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/cpu0/cache/index%d/%s", tree, i, name);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    const bool read = fgets(line, size, f) != NULL;
+    fclose(f);
+    return read;
+}
+
+size_t lw_cpus_cache(const char *tree, int level)
+{
+    char line[64];
+    for (int i = 0; cache_line(tree, i, "level", line, sizeof line); i++) {
+        if (strtol(line, NULL, 10) != level || !cache_line(tree, i, "type", line, sizeof line) ||
+            line[0] == 'I' || !cache_line(tree, i, "size", line, sizeof line))
+            continue;
+        char *unit = line;
+        const unsigned long long n = strtoull(line, &unit, 10);
+        return (size_t)n << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0);
+    }
+    return 0;
+}
+
 static lw_cpus process;
 static int kept; /* 0: nothing, 1: being written, 2: there, for good */
 

@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define LW_CPU_TREE "/sys/devices/system/cpu"
 enum {
@@ -27,6 +28,9 @@ bool lw_cpus_set(int tid, const lw_cpus *cpus);
 int lw_cpus_cores(const lw_cpus *allowed, const char *tree, int *cpu, int most);
 /* Takes the CPUs of the core that `cpu` belongs to out of the set. */
 void lw_cpus_drop_core(lw_cpus *cpus, const char *tree, int cpu);
+
+/* Bytes of the cache of a level that CPU 0 reads data from, 0 where the tree has none (see lw_cpu_cache). */
+size_t lw_cpus_cache(const char *tree, int level);
 
 /* Once threads are bound a thread's own set says little: the process's is that of before, kept by the
  * first call (and of that moment's calling thread). False: nothing was kept. */

@@ -32,6 +32,15 @@ static int affinity_count(void)
     return count > 0 ? count : LW_MAX((int)online, 1);
 }
 
+size_t lw_cpu_cache(int level)
+{
+    static const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                                _SC_LEVEL3_CACHE_SIZE};
+    const size_t told = lw_cpus_cache(LW_CPU_TREE, level);
+    const long guess = told || level < 1 || level > 3 ? 0 : sysconf(names[level - 1]);
+    return told ? told : guess > 0 ? (size_t)guess : 0;
+}
+
 int lw_core_count(void)
 {
     int count = affinity_count();
