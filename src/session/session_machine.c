@@ -101,10 +101,10 @@ static double measure_bytes(lw_pool *pool, probe *p, lw_pool_fn *fn, size_t set,
 /* Half of each cache, so that two arrays of a copy fit; the third level is shared. */
 static void choose_sets(lw_machine_peak *m)
 {
-    const size_t l1 = lw_cpu_cache(1), l2 = lw_cpu_cache(2);
+    const size_t l1 = lw_cache_bytes(1), l2 = lw_cache_bytes(2);
     m->cache[LW_L1] = l1 ? l1 : (size_t)32 << 10;
     m->cache[LW_L2] = l2 ? l2 : (size_t)512 << 10;
-    m->cache[LW_L3] = lw_cpu_cache(3);
+    m->cache[LW_L3] = lw_cache_bytes(3);
     m->bytes[LW_L1] = m->cache[LW_L1] / 2;
     m->bytes[LW_L2] = m->cache[LW_L2] / 2;
     m->bytes[LW_L3] = m->cache[LW_L3] / 4 / (size_t)m->threads;

@@ -353,7 +353,7 @@ static void caches_are_told(void **state)
     assert_int_equal(lw_cpus_cache(tree, 3), 32 << 20);
     assert_int_equal(lw_cpus_cache(tree, 4), 0);
     assert_int_equal(lw_remove_tree(tree), 0);
-    assert_int_equal(lw_cpu_cache(0), 0);
+    assert_int_equal(lw_cache_bytes(0), 0);
 }
 
 enum { MOST_WORKERS = 64 };

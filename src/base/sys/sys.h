@@ -17,7 +17,7 @@ uint64_t lw_peak_rss(void);     /* bytes, this process */
 uint64_t lw_memory_total(void); /* bytes this process may use (cgroup limit or RAM) */
 /* Bytes of the cache of a level, 1 to 3, that a core reads data from, alone or with others; 0: unknown. What Linux tells:
  * the C library's third level is, on AMD's processors, that of all their chips together. */
-size_t lw_cpu_cache(int level);
+size_t lw_cache_bytes(int level);
 
 /* CPUs this process may run on: affinity mask and cgroup quota, at least 1. */
 int lw_core_count(void);

@@ -29,7 +29,7 @@ int lw_cpus_cores(const lw_cpus *allowed, const char *tree, int *cpu, int most);
 /* Takes the CPUs of the core that `cpu` belongs to out of the set. */
 void lw_cpus_drop_core(lw_cpus *cpus, const char *tree, int cpu);
 
-/* Bytes of the cache of a level that CPU 0 reads data from, 0 where the tree has none (see lw_cpu_cache). */
+/* Bytes of the cache of a level that CPU 0 reads data from, 0 where the tree has none (see lw_cache_bytes). */
 size_t lw_cpus_cache(const char *tree, int level);
 
 /* Once threads are bound a thread's own set says little: the process's is that of before, kept by the

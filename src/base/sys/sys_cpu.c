@@ -32,7 +32,7 @@ static int affinity_count(void)
     return count > 0 ? count : LW_MAX((int)online, 1);
 }
 
-size_t lw_cpu_cache(int level)
+size_t lw_cache_bytes(int level)
 {
     static const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
                                 _SC_LEVEL3_CACHE_SIZE};
