@@ -129,6 +129,8 @@ cp -r whole cut
 head -c 3000 whole/checkpoints/last/optimizer.safetensors >cut/checkpoints/step_0000004/optimizer.safetensors
 expect 3 $ddpm --steps 5 --output-dir x --resume-from cut/checkpoints/step_0000004
 cp -r whole flipped
-printf 'X' | dd of=flipped/checkpoints/step_0000004/optimizer.safetensors bs=1 seek=200000 conv=notrunc 2>dd.txt
+moments=flipped/checkpoints/step_0000004/optimizer.safetensors
+byte=$(od -An -tu1 -j200000 -N1 $moments) # which may be any: another one is written
+printf "\\$(printf '%o' $((byte ^ 255)))" | dd of=$moments bs=1 seek=200000 conv=notrunc 2>dd.txt
 expect 3 $ddpm --steps 5 --output-dir x --resume-from flipped/checkpoints/step_0000004
 [ ! -e x/checkpoints ] || fails 'a refused run wrote a checkpoint'
