@@ -242,10 +242,6 @@ static void sizes_plain(check *t)
     sizes(t, PLAIN);
     sizes(t, PLAIN2);
 }
-static void sizes_alone(check *t)
-{
-    sizes(t, ALONE);
-}
 static void sizes_2x2(check *t)
 {
     sizes(t, F2);
@@ -548,7 +544,6 @@ int main(int argc, char **argv)
     static const check_case cases[] = {
         {"sizes_4x4", sizes_4x4},
         {"sizes_plain", sizes_plain},
-        {"sizes_alone", sizes_alone},
         {"sizes_2x2", sizes_2x2},
         {"sizes_bf16", sizes_bf16},
         {"large", large},
