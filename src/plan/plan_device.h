@@ -41,7 +41,7 @@ typedef struct lw_ranks {
 } lw_ranks;
 
 /* What lowering a node yields: phases run one after the other, tasks of a phase in any order. The
- * task split must be a pure function of shapes (never of threads), so that results keep
+ * task split must be a pure function of shapes and the level (never of threads), so that results keep
  * their bits. */
 typedef struct lw_lowered {
     const void *arg;

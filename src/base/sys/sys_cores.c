@@ -20,19 +20,25 @@ bool lw_cpus_set(int tid, const lw_cpus *cpus)
     return sched_setaffinity((pid_t)tid, sizeof *cpus, &cpus->set) == 0;
 }
 
+/* The first line of a file; false: there is none. */
+static bool first_line(const char *path, char *line, int size)
+{
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    const bool read = fgets(line, size, f) != NULL;
+    fclose(f);
+    return read;
+}
+
 /* The lowest CPU of the core: its name. */
 static int core_of(const char *tree, int cpu)
 {
-    char path[512];
-    int first = cpu;
+    char path[512], line[64];
     snprintf(path, sizeof path, "%s/cpu%d/topology/thread_siblings_list", tree, cpu);
-    FILE *f = fopen(path, "re");
-    if (!f)
+    if (!first_line(path, line, sizeof line) || line[0] < '0' || line[0] > '9')
         return cpu;
-    char line[64] = "";
-    if (fgets(line, sizeof line, f) && line[0] >= '0' && line[0] <= '9')
-        first = (int)strtol(line, NULL, 10);
-    fclose(f);
+    const int first = (int)strtol(line, NULL, 10);
     return first < LW_MOST_CPUS ? first : cpu;
 }
 
@@ -67,12 +73,7 @@ static bool cache_line(const char *tree, int i, const char *name, char *line, in
 {
     char path[512];
     snprintf(path, sizeof path, "%s/cpu0/cache/index%d/%s", tree, i, name);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    const bool read = fgets(line, size, f) != NULL;
-    fclose(f);
-    return read;
+    return first_line(path, line, size);
 }
 
 size_t lw_cpus_cache(const char *tree, int level)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a Winograd convolution is cut into tasks: pure functions of the shape. */
+/* How a Winograd convolution is cut into tasks: pure functions of the shape and the layout, which the level has a say in. */
 #include "kernels/conv/conv_winograd_shape.h"
 
 /* Blocks are of a power of two of tiles, which cuts pictures of 8, 16, 32 .. pixels into a power of two of
