@@ -3,9 +3,9 @@
 # shellcheck disable=SC2317
 # gpu_check.sh [--short] [BUILD] [OUT]: on a machine with an NVIDIA GPU, shows that the GPU computes what the CPU computes,
 # and times it, in less than eight minutes. Each stage has its own limit and leaves a line of OUT/stages.jsonl ({"stage",
-# "status", "seconds"}) and a log, so that a run that is cut off keeps what it has; OUT/results.json holds all of them, and
-# the times as rows beside their floors. --short: the smallest networks instead of the timed ones, for the emulating driver. Exit 1 when a stage failed, 6 without
-# a usable GPU. OUT is new. What PyTorch takes beside it: tools/gpu_baseline.py.
+# "status", "seconds"}) and a log, so that a run that is cut off keeps what it has; OUT/results.json holds all of them, and the
+# times as rows beside their floors. --short: a few ops and the smallest networks, for the emulating driver. Exit 1 when a stage
+# failed, 6 without a usable GPU. OUT is new. What PyTorch takes beside it: tools/gpu_baseline.py.
 set -u
 short=no
 if [ "${1-}" = --short ]; then
@@ -231,9 +231,13 @@ grep -q '"cuda"' "$out/info.json" && ! grep -q '"devices": \["cpu"\]' "$out/info
 trap write_results EXIT
 export -f compare refuses make_networks commands batches near bench time_unet time_sampling time_field time_live time_vit profiles peaks
 export program build out short
-stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 "$build/test_ops" || exit 1
-stage drift 40 env LW_OPS_DEVICE=cuda "$build/test_drift_device"
-[ "$short" = yes ] || stage networks 60 env LW_GOLDEN_DEVICE=cuda "$build/test_golden_networks"
+if [ "$short" = yes ]; then # the rest are tests of their own there
+    stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=5 LW_OPS_ONLY=few_tiles,narrow "$build/test_ops" || exit 1
+else
+    stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 "$build/test_ops" || exit 1
+    stage drift 40 env LW_OPS_DEVICE=cuda "$build/test_drift_device"
+    stage networks 60 env LW_GOLDEN_DEVICE=cuda "$build/test_golden_networks"
+fi
 stage make_networks 60 bash -c make_networks
 stage commands 60 bash -c commands
 stage batches 30 bash -c batches

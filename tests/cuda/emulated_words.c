@@ -5,8 +5,6 @@
  * for their own lanes alone go on one before the other. Copies and products that go on by themselves happen no earlier than
  * they are waited for.
  */
-#undef _FORTIFY_SOURCE /* whose longjmp knows one stack */
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +18,20 @@ int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 /* ---- fibers ---------------------------------------------------------------------------------- */
 
 enum { THREADS = 512, WARP = 32, STACK = 1 << 16 };
-typedef enum thread_state { UNBORN, READY, AT_WARP, AT_BLOCK, AT_COPY, DONE } thread_state;
+typedef enum thread_state { UNBORN, READY, AT_WARP, AT_BLOCK, AT_COPY, DONE, STATES } thread_state;
+/* Where to go on: frame, stack and place, all that the compiler's own setjmp keeps. The C library's, which keeps every register,
+ * took as long as what the threads did. */
+typedef void *place[5];
+#ifdef __clang__
+#define LEAPS __attribute__((noinline))
+#else
+#define LEAPS __attribute__((noipa)) /* callers may not count on registers that it does not seem to touch */
+#endif
 
 /* A stack on which threads run, one after the other as long as none of them waits. */
 typedef struct fiber {
     ucontext_t first;
-    jmp_buf at;
+    place at;
     char *stack;
     bool made;
 } fiber;
@@ -35,17 +41,32 @@ static struct {
     thread_state state;
     int fiber;
 } threads[THREADS];
+static int in_state[STATES], warp_waits[THREADS / WARP]; /* threads; those of each warp that are AT_WARP */
 static int n_copies[THREADS], n_groups[THREADS]; /* each thread's, underway; groups it ended */
 static int order[THREADS], born, n_threads, on;  /* on: the fiber that runs */
-static jmp_buf scheduler;
+static place scheduler;
 static emulated_launch launch;
 static uint32_t random_state = 1;
 static int patience; /* rounds in which nobody but those who wait for copies go on */
 
-__attribute__((noinline)) static void back(void)
+LEAPS __attribute__((noreturn)) static void go_to(place p)
 {
-    if (_setjmp(fibers[on].at) == 0)
-        _longjmp(scheduler, 1);
+    __builtin_longjmp(p, 1);
+}
+
+LEAPS static void back(void)
+{
+    if (__builtin_setjmp(fibers[on].at) == 0)
+        go_to(scheduler);
+}
+
+static void enter(int thread, thread_state s)
+{
+    thread_state was = threads[thread].state;
+    threads[thread].state = s;
+    in_state[was]--;
+    in_state[s]++;
+    warp_waits[thread / WARP] += (s == AT_WARP) - (was == AT_WARP);
 }
 
 static void wrong(const char *what)
@@ -68,9 +89,9 @@ static void live(void)
         while (born < n_threads) {
             lw_emu_tid = order[born++];
             threads[lw_emu_tid].fiber = on;
-            threads[lw_emu_tid].state = READY;
+            enter(lw_emu_tid, READY);
             launch.body(launch.args);
-            threads[lw_emu_tid].state = DONE;
+            enter(lw_emu_tid, DONE);
             if (!awaited[lw_emu_tid])
                 wrong("a kernel that does not wait for those before");
         }
@@ -82,7 +103,7 @@ static void live(void)
 static void wait_at(thread_state barrier)
 {
     int me = lw_emu_tid;
-    threads[me].state = barrier;
+    enter(me, barrier);
     back();
     lw_emu_tid = me;
 }
@@ -98,13 +119,13 @@ void lw_emu_sync_warp(void)
 }
 
 /* Runs a fiber until somebody on it waits or nobody is left to be born. */
-__attribute__((noinline)) static void run_fiber(int i)
+LEAPS static void run_fiber(int i)
 {
     on = i;
-    if (_setjmp(scheduler) != 0)
+    if (__builtin_setjmp(scheduler) != 0)
         return;
     if (fibers[on].made)
-        _longjmp(fibers[on].at, 1);
+        go_to(fibers[on].at);
     fibers[on].made = true;
     setcontext(&fibers[on].first);
 }
@@ -149,19 +170,11 @@ static bool make_fibers(void)
     return true;
 }
 
-static int count(thread_state s, int begin, int end)
-{
-    int n = 0;
-    for (int i = begin; i < end; i++)
-        n += threads[i].state == s;
-    return n;
-}
-
 static int release(thread_state from, int begin, int end)
 {
     for (int i = begin; i < end; i++)
         if (threads[i].state == from)
-            threads[i].state = READY;
+            enter(i, READY);
     return end - begin;
 }
 
@@ -169,16 +182,16 @@ static int release(thread_state from, int begin, int end)
  * begun. 0: nobody can. */
 static int let_go(int n)
 {
-    int warps = 0, let = 0, at_copy = count(AT_COPY, 0, n), at_block = count(AT_BLOCK, 0, n);
+    int warps = 0, let = 0, at_copy = in_state[AT_COPY], at_block = in_state[AT_BLOCK];
     if (at_block == n)
         return release(AT_BLOCK, 0, n);
-    if (at_copy && at_copy + at_block + count(DONE, 0, n) == n && patience-- == 0)
+    if (at_copy && at_copy + at_block + in_state[DONE] == n && patience-- == 0)
         return 0;
     for (int w = 0; w < n; w += WARP)
-        warps += count(AT_WARP, w, w + WARP) == WARP;
+        warps += warp_waits[w / WARP] == WARP;
     while (warps && !let)
         for (int w = 0; w < n; w += WARP)
-            if (count(AT_WARP, w, w + WARP) == WARP && draw() & 1)
+            if (warp_waits[w / WARP] == WARP && draw() & 1)
                 let += release(AT_WARP, w, w + WARP);
     if (at_copy)
         let += release(AT_COPY, 0, n);
@@ -196,8 +209,26 @@ static struct {
     int group;
 } copies[THREADS][UNDERWAY];
 static int n_groups[THREADS]; /* committed */
-static bool
-    not_for_cores[THREADS]; /* copies came that tensor cores may not read from shared memory yet */
+/* Copies came that tensor cores may not read from shared memory yet; threads that had some. */
+static bool not_for_cores[THREADS];
+static int n_not_for_cores;
+
+static void for_cores(bool ready)
+{
+    n_not_for_cores += !ready - not_for_cores[lw_emu_tid];
+    not_for_cores[lw_emu_tid] = !ready;
+}
+
+/* Nobody wrote there since a copy to there began. */
+static void untouched(const void *to, size_t bytes)
+{
+    static const unsigned char no_numbers[16] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                                 255, 255, 255, 255, 255, 255, 255, 255};
+    for (size_t k = 0; k < bytes; k += sizeof no_numbers)
+        if (memcmp((const char *)to + k, no_numbers,
+                   bytes - k < sizeof no_numbers ? bytes - k : sizeof no_numbers) != 0)
+            wrong("written where a copy was underway to");
+}
 
 /* Until it is waited for, what is to be overwritten is no number. */
 void lw_emu_copy(void *to, const void *from, int bytes, bool there)
@@ -238,15 +269,13 @@ void lw_emu_copy_wait(int but)
             copies[lw_emu_tid][left++] = copies[lw_emu_tid][i];
             continue;
         }
-        int bytes = copies[lw_emu_tid][i].bytes;
-        for (int k = 0; k < bytes; k++)
-            if (to[k] != (char)0xff)
-                wrong("written where a copy was underway to");
+        size_t bytes = (size_t)copies[lw_emu_tid][i].bytes;
+        untouched(to, bytes);
         if (copies[lw_emu_tid][i].there)
-            memcpy(to, copies[lw_emu_tid][i].from, (size_t)bytes);
+            memcpy(to, copies[lw_emu_tid][i].from, bytes);
         else
-            memset(to, 0, (size_t)bytes);
-        not_for_cores[lw_emu_tid] = true;
+            memset(to, 0, bytes);
+        for_cores(false);
     }
     n_copies[lw_emu_tid] = left;
 }
@@ -281,9 +310,13 @@ uint16_t lw_emu_f16_bits(float x)
     return (uint16_t)(sign | (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13);
 }
 
-static double half_of(uint32_t two, int k, float (*number)(uint16_t bits))
+/* The numbers in n words, the lower half first. */
+static void halves(float *to, const uint32_t *words, int n, float (*number)(uint16_t bits))
 {
-    return (double)number((uint16_t)(k % 2 ? two >> 16 : two));
+    for (int i = 0; i < n; i++) {
+        to[2 * i] = number((uint16_t)words[i]);
+        to[2 * i + 1] = number((uint16_t)(words[i] >> 16));
+    }
 }
 
 /* Tensor cores cut sums off where the FPU rounds them (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor
@@ -301,17 +334,17 @@ static float cut(double x)
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits))
 {
-    static uint32_t l[THREADS][4], r[THREADS][2];
+    static float l[THREADS][8], r[THREADS][4];
     int first = lw_emu_tid / WARP * WARP, lane = lw_emu_tid % WARP;
-    memcpy(l[lw_emu_tid], left, sizeof l[0]);
-    memcpy(r[lw_emu_tid], right, sizeof r[0]);
+    halves(l[lw_emu_tid], left, 4, number);
+    halves(r[lw_emu_tid], right, 2, number);
     lw_emu_sync_warp();
     for (int i = 0; i < 4; i++) {
         int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
         double all = (double)sum[i];
         for (int k = 0; k < 16; k++)
-            all += half_of(l[first + row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2], k, number) *
-                   half_of(r[first + column * 4 + k % 8 / 2][k / 8], k, number);
+            all += (double)l[first + row % 8 * 4 + k % 8 / 2][row / 8 * 2 + k / 8 * 4 + k % 2] *
+                   (double)r[first + column * 4 + k % 8 / 2][k / 8 * 2 + k % 2];
         sum[i] = cut(all);
     }
     lw_emu_sync_warp();
@@ -362,7 +395,7 @@ static int n_products[THREADS], n_product_groups[THREADS];
 
 void lw_emu_fence_for_cores(void)
 {
-    not_for_cores[lw_emu_tid] = false;
+    for_cores(true);
 }
 
 void lw_emu_group_product(float *sum, const void *left, const void *right, int columns)
@@ -370,9 +403,8 @@ void lw_emu_group_product(float *sum, const void *left, const void *right, int c
     int *n = &n_products[lw_emu_tid];
     if (*n == PRODUCTS)
         wrong("too many products underway");
-    for (int i = 0; i < n_threads; i++)
-        if (not_for_cores[i])
-            wrong("a product of what was copied, without a fence");
+    if (n_not_for_cores)
+        wrong("a product of what was copied, without a fence");
     struct group_sums *g = sums[lw_emu_tid];
     g += (g[1].underway && g[1].of == sum) || (g[0].underway && g[0].of != sum);
     if (g->underway++ == 0) {
@@ -447,9 +479,7 @@ void lw_emu_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *b)
 
 static void land(const struct bulk *c)
 {
-    for (uint32_t k = 0; k < c->bytes; k++)
-        if (c->to[k] != 0xff)
-            wrong("written where a copy was underway to");
+    untouched(c->to, c->bytes);
     memcpy(c->to, c->from, c->bytes);
     barrier_of(c->barrier)->left -= c->bytes;
 }
@@ -476,35 +506,64 @@ void lw_emu_barrier_wait(uint64_t *b, uint32_t odd)
     at->turns++;
 }
 
-/* A number of rows of 128 bytes, whose pieces of 16 lie at their place xor the row's number modulo 8. */
-static float swizzled(const unsigned char *from, int row, int k)
+enum { GROUP_DEPTH = 16, GROUP_COLUMNS = 128 };
+
+/* Half of the 16 numbers of a row of 128 bytes, whose pieces of 16 lie at their place xor the row's number modulo 8. */
+static const unsigned char *swizzled(const unsigned char *from, int row, int half)
 {
-    size_t at = (size_t)(from - lw_emu_shared) + (size_t)row * 128 + (size_t)k * 2;
-    uint16_t bits;
-    at ^= (at >> 7 & 7) << 4;
-    memcpy(&bits, lw_emu_shared + at, sizeof bits);
-    return lw_bf16_to_float(bits);
+    size_t at = (size_t)(from - lw_emu_shared) + (size_t)row * 128 + (size_t)half * 16;
+    return lw_emu_shared + (at ^ (at >> 7 & 7) << 4);
+}
+
+/* A right side as numbers, [lane % 4][k] of that lane's columns, 8 i + 2 (lane % 4) and the one behind. 128 threads multiply
+ * by the same, one after the other: it is read anew where bytes have changed since. */
+typedef struct right_side {
+    uint16_t bits[GROUP_COLUMNS][2][GROUP_DEPTH / 2];
+    double of[4][GROUP_DEPTH][GROUP_COLUMNS / 4];
+} right_side;
+
+static const right_side *right_side_of(const unsigned char *right, int columns)
+{
+    static right_side recent[16];
+    right_side *r = &recent[(uintptr_t)right / 32 % 4 + (uintptr_t)right / 16384 % 4 * 4];
+    for (int j = 0; j < columns; j++)
+        for (int half = 0; half < 2; half++) {
+            const unsigned char *now = swizzled(right, j, half);
+            if (memcmp(r->bits[j][half], now, 16) == 0)
+                continue;
+            memcpy(r->bits[j][half], now, 16);
+            for (int k = 0; k < 8; k++)
+                r->of[j % 8 / 2][half * 8 + k][j / 8 * 2 + j % 2] =
+                    (double)lw_bf16_to_float(r->bits[j][half][k]);
+        }
+    return r;
 }
 
 static void multiply_late(float *sum, const unsigned char *left, const unsigned char *right,
                           int columns)
 {
-    int row = lw_emu_tid % 128 / WARP * 16 + lw_emu_tid % WARP / 4, from = lw_emu_tid % 4 * 2;
-    float l[2][16], r[16];
-    for (int k = 0; k < 16; k++) {
-        l[0][k] = swizzled(left, row, k);
-        l[1][k] = swizzled(left, row + 8, k);
-    }
-    for (int i = 0; i < columns / 4; i++) {
-        int column = i / 2 * 8 + from + i % 2;
-        for (int k = 0; k < 16; k++)
-            r[k] = swizzled(right, column, k);
-        for (int half = 0; half < 2; half++) {
-            float *to = &sum[i / 2 * 4 + half * 2 + i % 2];
-            double all = (double)*to;
-            for (int k = 0; k < 16; k++)
-                all += (double)l[half][k] * (double)r[k];
-            *to = cut(all);
+    enum { FOURS = 4 };
+    typedef double four __attribute__((vector_size(32)));
+    const right_side *r = right_side_of(right, columns);
+    int row = lw_emu_tid % 128 / WARP * 16 + lw_emu_tid % WARP / 4;
+    for (int half = 0; half < 2; half++) {
+        uint16_t l[GROUP_DEPTH];
+        memcpy(l, swizzled(left, row + 8 * half, 0), 16);
+        memcpy(l + 8, swizzled(left, row + 8 * half, 1), 16);
+        for (int first = 0; first < columns / 4; first += 4 * FOURS) {
+            float *to = sum + first * 2 + half * 2;
+            four all[FOURS];
+            for (int i = 0; i < FOURS; i++)
+                all[i] = (four){(double)to[8 * i], (double)to[8 * i + 1], (double)to[8 * i + 4],
+                                (double)to[8 * i + 5]};
+            for (int k = 0; k < GROUP_DEPTH; k++)
+                for (int i = 0; i < FOURS; i++) {
+                    four by;
+                    memcpy(&by, &r->of[lw_emu_tid % 4][k][first + 4 * i], sizeof by);
+                    all[i] += (double)lw_bf16_to_float(l[k]) * by;
+                }
+            for (int i = 0; i < 4 * FOURS; i++)
+                to[i / 2 * 4 + i % 2] = cut(all[i / 4][i % 4]);
         }
     }
 }
@@ -528,13 +587,20 @@ void lw_emu_group_wait(int but)
 /* ---- blocks ------------------------------------------------------------------------------------- */
 
 /* What the block before left is no number. */
-static void start_block(void)
+static void start_block(int n)
 {
+    memset(in_state, 0, sizeof in_state);
+    memset(warp_waits, 0, sizeof warp_waits);
+    in_state[UNBORN] = n;
+    for (int i = 0; i < n; i++) {
+        threads[i].state = UNBORN;
+        sums[i][0].underway = sums[i][1].underway = 0;
+    }
     memset(n_copies, 0, sizeof n_copies);
     memset(not_for_cores, 0, sizeof not_for_cores);
+    n_not_for_cores = 0;
     memset(n_products, 0, sizeof n_products);
     n_bulk = 0;
-    memset(sums, 0, sizeof sums);
     memset(awaited, 0, sizeof awaited);
     memset(lw_emu_shared, 0xff, launch.shared);
 }
@@ -545,15 +611,13 @@ static bool run_block(int n)
     if (n_idle < THREADS && !make_fibers()) /* at first, and when a block was given up */
         return false;
     shuffle(n);
-    for (int i = 0; i < n; i++)
-        threads[i].state = UNBORN;
-    start_block();
+    start_block(n);
     patience = 1000;
     born = 0;
     n_threads = n;
     while (born < n)
         run_fiber(idle[--n_idle]);
-    while (count(DONE, 0, n) < n) {
+    while (in_state[DONE] < n) {
         if (!let_go(n))
             return false; /* a barrier that not all threads reach */
         for (int i = 0; i < n; i++)

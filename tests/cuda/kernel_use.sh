@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# kernel_use.sh FOLDER KERNELS.def NVCC SRC: what ptxas said of every kernel while the program was built (FOLDER/*.use): each of
+# kernel_use.sh FOLDER KERNELS.def NVCC: what ptxas said of every kernel while the program was built (FOLDER/*.use): each of
 # them for 8.0 and 9.0, those of family wgmma for 9.0a alone; at most 80 registers (three blocks of 256 threads on a
 # multiprocessor), nothing spilled, no products of four warps that wait for each other. Kernels whose shared memory is said at
 # their launch may take what is left to them by as many blocks as that memory has room for. Products of the
@@ -8,24 +8,32 @@
 # of a multiprocessor): its queries, scores and sums of 32 queries a warp are 128.
 # 77 (skipped) without NVCC.
 [ -n "$3" ] || { echo 'built without nvcc: there is no machine code to look at'; exit 77; }
-# Machine code of sm_90 comes in words of 16 bytes, whose lowest 12 bits say what it is: HMMA multiplies on tensor cores, HGMMA
-# by four warps there, LDGSTS copies to shared memory by itself.
-dir=$(mktemp -d) || exit 4
-trap 'rm -rf "$dir"' EXIT
-# tensor_cores FILE.cu ARCH OPCODE PRODUCTS COPIES: at least so many of them
+# What lies in the program is an image of each kind of GPU, and behind a header that gives its kind (2: machine code), the length
+# of the header and of the image, and the GPU. Machine code of sm_90 comes in words of 16 bytes, whose lowest 12 bits say what
+# it is: HMMA multiplies on tensor cores, HGMMA by four warps there, LDGSTS copies to shared memory by itself.
+# tensor_cores FAMILY OPCODE PRODUCTS COPIES: at least so many of them
 tensor_cores() {
-    "$nvcc" -std=c++17 -O3 "-arch=$2" -I"$src" -cubin "$src/backend/cuda/kernels/$1" -o "$dir/code.cubin" || exit 1
-    od -An -v -t x2 -w16 "$dir/code.cubin" | awk -v file="$1" -v opcode="$3" -v products="$4" -v copies="$5" '
+    blob=$folder/cuda_$1.fatbin at=16
+    family=$1 opcode=$2 products=$3 copies=$4
+    while :; do
+        # shellcheck disable=SC2046
+        set -- $(od -An -v -t u4 -w32 -j "$at" -N 32 "$blob")
+        [ $# -eq 8 ] || { echo "no machine code of sm_90 in $blob"; exit 1; }
+        [ $(($1 % 65536)) -eq 2 ] && [ "$8" -eq 90 ] && break
+        at=$((at + $2 + $3))
+    done
+    od -An -v -t x2 -w16 -j $((at + $2)) -N "$3" "$blob" |
+        awk -v family="$family" -v opcode="$opcode" -v products="$products" -v copies="$copies" '
         {o = substr($1, 2); mma += o == opcode; copy += o == "fae"}
-        END {printf "%s: %d products on tensor cores, %d copies to shared memory\n", file, mma, copy
+        END {printf "%s: %d products on tensor cores, %d copies to shared memory\n", family, mma, copy
             exit !(mma >= products && copy >= copies)}' || exit 1
 }
-nvcc=$3 src=$4
+folder=$1
 hmma=23c hgmma=9f0
-tensor_cores cuda_mma.cu sm_90 $hmma 24 3
-tensor_cores cuda_drift_mma.cu sm_90 $hmma 112 10
-tensor_cores cuda_attention.cu sm_90 $hmma 512 48
-tensor_cores cuda_wgmma.cu sm_90a $hgmma 16 16
+tensor_cores mma $hmma 24 3
+tensor_cores drift_mma $hmma 112 10
+tensor_cores attention $hmma 512 48
+tensor_cores wgmma $hgmma 16 16
 # K(family, name, args, threads) and KS(family, name, args, threads, bytes), bytes as a sum of products of two
 sed -n 's/^KS\{0,1\}(\([a-z_]*\), \([a-z0-9_]*\), [a-z_]*, \([A-Za-z0-9_]*\)\(, *\([0-9 *+]*\)\)\{0,1\})$/\1 \2 \3 \5/p' "$2" \
     >"$dir/kernels"

@@ -9,7 +9,12 @@ foreach(family product ffma mma wgmma norm attention ew move rows pixels random 
 endforeach()
 target_include_directories(emulated_gpu PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests)
 # fibers: no sanitizer follows their stacks
-target_compile_options(emulated_gpu PRIVATE -O2 -fvisibility=default -fno-sanitize=all -Wno-missing-prototypes -Wno-double-promotion)
+include(CheckCSourceRuns)
+check_c_source_runs([[int main(void) {return !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));}]] LW_TESTS_FMA)
+if(LW_TESTS_FMA) # tests run where they are built
+  target_compile_options(emulated_gpu PRIVATE -mavx2 -mfma)
+endif()
+target_compile_options(emulated_gpu PRIVATE -O3 -fvisibility=default -fno-sanitize=all -Wno-missing-prototypes -Wno-double-promotion)
 target_link_libraries(emulated_gpu PRIVATE m)
 set_target_properties(emulated_gpu PROPERTIES OUTPUT_NAME cuda SUFFIX ".so.1" LIBRARY_OUTPUT_DIRECTORY ${dir})
 add_test(NAME test_cuda_ops COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
@@ -48,5 +53,5 @@ if(NOT LW_SANITIZE)
 endif()
 # no nvcc: no machine code to look at
 add_test(NAME cuda_kernel_use COMMAND sh ${CMAKE_SOURCE_DIR}/tests/cuda/kernel_use.sh ${CMAKE_BINARY_DIR}/generated
-  ${CMAKE_SOURCE_DIR}/src/backend/cuda/cuda_kernels.def "${LW_NVCC}" ${CMAKE_SOURCE_DIR}/src)
+  ${CMAKE_SOURCE_DIR}/src/backend/cuda/cuda_kernels.def "${LW_NVCC}")
 set_tests_properties(cuda_kernel_use PROPERTIES LABELS cuda SKIP_RETURN_CODE 77)
