@@ -310,6 +310,15 @@ uint16_t lw_emu_f16_bits(float x)
     return (uint16_t)(sign | (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13);
 }
 
+/* Of two places where lanes leave something for each other, the one in turn: whoever comes to it again has met all lanes at the
+ * other, who therefore are through with this one. */
+static int turns[THREADS];
+
+static int next_turn(void)
+{
+    return turns[lw_emu_tid]++ & 1;
+}
+
 /* The numbers in n words, the lower half first. */
 static void halves(float *to, const uint32_t *words, int n, float (*number)(uint16_t bits))
 {
@@ -334,8 +343,9 @@ static float cut(double x)
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits))
 {
-    static float l[THREADS][8], r[THREADS][4];
-    int first = lw_emu_tid / WARP * WARP, lane = lw_emu_tid % WARP;
+    static float lefts[2][THREADS][8], rights[2][THREADS][4];
+    int first = lw_emu_tid / WARP * WARP, lane = lw_emu_tid % WARP, turn = next_turn();
+    float(*l)[8] = lefts[turn], (*r)[4] = rights[turn];
     halves(l[lw_emu_tid], left, 4, number);
     halves(r[lw_emu_tid], right, 2, number);
     lw_emu_sync_warp();
@@ -347,13 +357,13 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                    (double)r[first + column * 4 + k % 8 / 2][k / 8 * 2 + k % 2];
         sum[i] = cut(all);
     }
-    lw_emu_sync_warp();
 }
 
 void lw_emu_ldmatrix(uint32_t out[4], const void *row, bool transposed)
 {
-    static uint16_t rows[THREADS][8]; /* as each lane finds its own */
+    static uint16_t all[2][THREADS][8]; /* as each lane finds its own */
     int first = lw_emu_tid / WARP * WARP, g = lw_emu_tid % WARP / 4, t = lw_emu_tid % 4 * 2;
+    uint16_t(*rows)[8] = all[next_turn()];
     if ((uintptr_t)row % 16)
         wrong("a row of a matrix that is not aligned");
     memcpy(rows[lw_emu_tid], row, sizeof rows[0]);
@@ -364,17 +374,15 @@ void lw_emu_ldmatrix(uint32_t out[4], const void *row, bool transposed)
         uint32_t high = transposed ? r[t + 1][g] : r[g][t + 1];
         out[i] = low | high << 16;
     }
-    lw_emu_sync_warp();
 }
 
 uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane)
 {
-    static uint32_t of[THREADS];
+    static uint32_t all[2][THREADS];
+    uint32_t *of = all[next_turn()];
     of[lw_emu_tid] = bits;
     lw_emu_sync_warp();
-    bits = of[lw_emu_tid ^ lane];
-    lw_emu_sync_warp();
-    return bits;
+    return of[lw_emu_tid ^ lane];
 }
 
 /* ---- products of four warps, which go on by themselves ------------------------------------------ */
@@ -602,6 +610,7 @@ static void start_block(int n)
     memset(n_products, 0, sizeof n_products);
     n_bulk = 0;
     memset(awaited, 0, sizeof awaited);
+    memset(turns, 0, sizeof turns);
     memset(lw_emu_shared, 0xff, launch.shared);
 }
 

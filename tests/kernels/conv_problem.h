@@ -26,15 +26,19 @@ typedef struct problem {
 static inline void add_tap(problem *p, ptrdiff_t out, ptrdiff_t in, ptrdiff_t tap)
 {
     const lw_conv_shape *s = &p->s;
-    for (ptrdiff_t o = 0; o < s->O; o++)
+    const double *x = p->x_d + in * s->ldx;
+    double *restrict dx = p->dx + in * s->C;
+    for (ptrdiff_t o = 0; o < s->O; o++) {
+        ptrdiff_t row = (o * s->KH * s->KW + tap) * s->C;
+        const double *w = p->w_d + row, *w_dx = p->w_dx + row;
+        double *restrict dw = p->dw + row, dy = p->dy_d[out * s->ldy + o], y = 0.0;
         for (ptrdiff_t i = 0; i < s->C; i++) {
-            ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C + i;
-            double x = p->x_d[in * s->ldx + i];
-            double dy = p->dy_d[out * s->ldy + o];
-            p->y[out * s->O + o] += x * p->w_d[iw];
-            p->dx[in * s->C + i] += dy * p->w_dx[iw];
-            p->dw[iw] += dy * x;
+            y += x[i] * w[i];
+            dx[i] += dy * w_dx[i];
+            dw[i] += dy * x[i];
         }
+        p->y[out * s->O + o] += y;
+    }
 }
 
 /* What the passes should give for the values of p. */

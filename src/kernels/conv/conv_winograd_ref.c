@@ -219,6 +219,27 @@ void lw_winograd_products_bf16_ref(float *shared, const float *packed, const lw_
     (void)shared, (void)packed, (void)s, (void)pass, (void)tile, (void)task;
 }
 
+enum { COLUMNS = 16 }; /* whose weights lie side by side */
+
+/* `count` channels of a tile whose points are v. */
+static void columns(void *out, const double *v, const float *packed, const lw_wino *z,
+                    const lw_epilogue *e, ptrdiff_t image, ptrdiff_t y0, ptrdiff_t x0, ptrdiff_t n0,
+                    ptrdiff_t count, bool low)
+{
+    double m[COLUMNS][LW_WINO_MAX_POINTS] = {{0}}, u[LW_WINO_MAX_POINTS], by[LW_WINO_MAX_POINTS];
+    for (ptrdiff_t k = 0; k < z->K; k++) {
+        for (ptrdiff_t p = 0; p < z->points; p++)
+            by[p] = v[p * z->K + k];
+        for (ptrdiff_t n = 0; n < count; n++) {
+            get_points(u, packed, z, k, n0 + n, low);
+            for (ptrdiff_t p = 0; p < z->points; p++)
+                m[n][p] += by[p] * u[p];
+        }
+    }
+    for (ptrdiff_t n = 0; n < count; n++)
+        output_tile(out, m[n], z, e, image, y0, x0, n0 + n);
+}
+
 static void run(void *out, const void *in, const float *packed, const lw_conv_shape *s,
                 lw_conv_pass pass, int tile, const lw_epilogue *e, float *scratch, int64_t task,
                 bool low)
@@ -231,15 +252,8 @@ static void run(void *out, const void *in, const float *packed, const lw_conv_sh
         ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * z.tile,
                   x0 = t % z.tiles_x * z.tile;
         input_tile(v, in, image, &z, y0, x0, low);
-        for (ptrdiff_t n = group * z.cols; n < n1; n++) {
-            double m[LW_WINO_MAX_POINTS] = {0}, u[LW_WINO_MAX_POINTS];
-            for (ptrdiff_t k = 0; k < z.K; k++) {
-                get_points(u, packed, &z, k, n, low);
-                for (ptrdiff_t p = 0; p < z.points; p++)
-                    m[p] += v[p * z.K + k] * u[p];
-            }
-            output_tile(out, m, &z, e, image, y0, x0, n);
-        }
+        for (ptrdiff_t n = group * z.cols; n < n1; n += COLUMNS)
+            columns(out, v, packed, &z, e, image, y0, x0, n, LW_MIN(n1 - n, COLUMNS), low);
     }
 }
 
