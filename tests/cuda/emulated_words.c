@@ -25,7 +25,8 @@ typedef void *place[5];
 #ifdef __clang__
 #define LEAPS __attribute__((noinline))
 #else
-#define LEAPS __attribute__((noipa)) /* callers may not count on registers that it does not seem to touch */
+#define LEAPS \
+    __attribute__((noipa)) /* callers may not count on registers that it does not seem to touch */
 #endif
 
 /* A stack on which threads run, one after the other as long as none of them waits. */
@@ -41,7 +42,8 @@ static struct {
     thread_state state;
     int fiber;
 } threads[THREADS];
-static int in_state[STATES], warp_waits[THREADS / WARP]; /* threads; those of each warp that are AT_WARP */
+static int in_state[STATES],
+    warp_waits[THREADS / WARP];                  /* threads; those of each warp that are AT_WARP */
 static int n_copies[THREADS], n_groups[THREADS]; /* each thread's, underway; groups it ended */
 static int order[THREADS], born, n_threads, on;  /* on: the fiber that runs */
 static place scheduler;
@@ -128,6 +130,8 @@ LEAPS static void run_fiber(int i)
         go_to(fibers[on].at);
     fibers[on].made = true;
     setcontext(&fibers[on].first);
+    wrong(
+        "a fiber that cannot be entered"); /* and no last call, for which this frame would be given up */
 }
 
 static uint32_t draw(void)
