@@ -122,8 +122,8 @@ static void print_text(const lw_demo_result *d)
     lw_compare_work_text(r->work, r->n_others, &work);
     lw_cli_print("%s\n\n%s", lw_str_c(&work), r->verdict);
     if (!d->barred)
-        lw_cli_print(
-            "The conditions were set for synth:16; on other data they are for information:\n");
+        lw_cli_print("The conditions were set for synth:16 and its own recipe; here they are for "
+                     "information:\n");
     print_bar(r);
     lw_cli_print("\n%s\nreport: %s\n", lw_fmt_time(time, d->seconds), r->report);
 }
