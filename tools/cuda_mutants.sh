@@ -220,30 +220,30 @@ drift() {
 
 attention() {
     # which tokens and channels there are, and the stage they come to
-    in_kernel cuda_attention.cu 'channel && first + row + e < end' channel
-    in_kernel cuda_attention.cu 'channel && first + row + e < end' 'first + row + e < end'
-    in_kernel cuda_attention.cu 'channel && first + row < end' channel
-    in_kernel cuda_attention.cu '% 2 * turn' '% 2 * 0'
-    in_kernel cuda_attention.cu '(j / keys & 1) * FLASH_STAGE' 0
-    in_kernel cuda_attention.cu '(j & (keys - 1)) * channels' 0
-    in_kernel cuda_attention.cu 'bool there = i < room->queries' 'bool there = true'
+    in_kernel cuda_flash.cu 'channel && first + row + e < end' channel
+    in_kernel cuda_flash.cu 'channel && first + row + e < end' 'first + row + e < end'
+    in_kernel cuda_flash.cu 'channel && first + row < end' channel
+    in_kernel cuda_flash.cu '% 2 * turn' '% 2 * 0'
+    in_kernel cuda_flash.cu '(j / keys & 1) * FLASH_STAGE' 0
+    in_kernel cuda_flash.cu '(j & (keys - 1)) * channels' 0
+    in_kernel cuda_flash.cu 'bool there = i < room->queries' 'bool there = true'
     # softmax: keys there are not, a new greatest score, the lanes of a row
-    in_kernel cuda_attention.cu '>= count)' '> count)'
-    in_kernel cuda_attention.cu 'lw_exp2((*top - up) * scale)' 1.0f
-    in_kernel cuda_attention.cu 'fmaf(shared->total[r][LW_TID], down, total)' total
-    in_kernel cuda_attention.cu '*= down;' '*= 1.0f;'
+    in_kernel cuda_flash.cu '>= count)' '> count)'
+    in_kernel cuda_flash.cu 'lw_exp2((*top - up) * scale)' 1.0f
+    in_kernel cuda_flash.cu 'fmaf(shared->total[r][LW_TID], down, total)' total
+    in_kernel cuda_flash.cu '*= down;' '*= 1.0f;'
     for lane in 1 2; do
-        in_kernel cuda_attention.cu "up = fmaxf(up, lw_shuffle_xor(up, $lane));" ''
-        in_kernel cuda_attention.cu "total += lw_shuffle_xor(total, $lane);" ''
+        in_kernel cuda_flash.cu "up = fmaxf(up, lw_shuffle_xor(up, $lane));" ''
+        in_kernel cuda_flash.cu "total += lw_shuffle_xor(total, $lane);" ''
     done
     # products and what is written
-    in_kernel cuda_attention.cu '(keys ^ k * 16)' keys
-    in_kernel cuda_attention.cu '(values ^ n * 16)' values
-    in_kernel cuda_attention.cu 'lw_ldmatrix_x4_trans' lw_ldmatrix_x4
-    in_kernel cuda_attention.cu 'if (there && c < a->hd)' 'if (there)'
-    in_kernel cuda_attention.cu 'if (c < a->hd)' 'if (true)'
-    in_kernel cuda_attention.cu 'odd ? got : low' low
-    make_gpu "$dir/$kernels/cuda_attention.cu"
+    in_kernel cuda_flash.cu '(keys ^ k * 16)' keys
+    in_kernel cuda_flash.cu '(values ^ n * 16)' values
+    in_kernel cuda_flash.cu 'lw_ldmatrix_x4_trans' lw_ldmatrix_x4
+    in_kernel cuda_flash.cu 'if (there && c < a->hd)' 'if (there)'
+    in_kernel cuda_flash.cu 'if (c < a->hd)' 'if (true)'
+    in_kernel cuda_flash.cu 'odd ? got : low' low
+    make_gpu "$dir/$kernels/cuda_flash.cu"
     norm=src/backend/cuda/cuda_lower_norm.c
     on_host $norm 'a.tiles = LW_CEIL_DIV(s->most, flash[i].queries)' 'a.tiles = 1'
     on_host $norm 's->a.hd > flash[i].channels' 's->a.hd > 128'

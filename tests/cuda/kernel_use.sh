@@ -32,10 +32,10 @@ folder=$1
 hmma=23c hgmma=9f0
 tensor_cores mma $hmma 24 3
 tensor_cores drift_mma $hmma 112 10
-tensor_cores attention $hmma 512 48
+tensor_cores flash $hmma 512 48
 tensor_cores wgmma $hgmma 16 16
 # K(family, name, args, threads) and KS(family, name, args, threads, bytes), bytes as a sum of products of two
-sed -n 's/^KS\{0,1\}(\([a-z_]*\), \([a-z0-9_]*\), [a-z_]*, \([A-Za-z0-9_]*\)\(, *\([0-9 *+]*\)\)\{0,1\})$/\1 \2 \3 \5/p' "$2" \
+sed -n 's/^KS\{0,1\}(\([a-z0-9_]*\), \([a-z0-9_]*\), [a-z_]*, \([A-Za-z0-9_]*\)\(, *\([0-9 *+]*\)\)\{0,1\})$/\1 \2 \3 \5/p' "$2" \
     >"$dir/kernels"
 [ "$(grep -c '^KS\{0,1\}(' "$2")" -eq "$(grep -c . "$dir/kernels")" ] || { echo "a line of $2 was not understood"; exit 1; }
 cat "$1"/cuda_*.use | awk -v list="$dir/kernels" '

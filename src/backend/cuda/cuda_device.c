@@ -9,24 +9,13 @@
 #include "backend/cpu/cpu.h"
 
 /* What nvcc made of kernels/cuda_<family>.cu; a word of zeros where there was none. */
-#define FAMILIES(F) \
-    F(product)      \
-    F(ffma)         \
-    F(mma)          \
-    F(wgmma)        \
-    F(norm)         \
-    F(attention) F(ew) F(move) F(rows) F(pixels) F(random) F(drift) F(drift_sums) F(drift_mma)
 #define F(family) extern const unsigned char lw_cuda_blob_##family[];
-FAMILIES(F)
+#include "backend/cuda/cuda_families.def"
 #undef F
-#define F(family) FAMILY_##family,
-enum { FAMILIES(F) FAMILY_COUNT };
-#undef F
-_Static_assert((int)FAMILY_COUNT == (int)LW_CUDA_FAMILIES, "families");
 
 static const unsigned char *const blobs[] = {
 #define F(family) lw_cuda_blob_##family,
-    FAMILIES(F)
+#include "backend/cuda/cuda_families.def"
 #undef F
 };
 
@@ -35,9 +24,9 @@ static const struct {
     int family;
     unsigned threads, shared;
 } kernels[LW_CUDA_KERNELS] = {
-#define K(family, name, args, threads) {"lw_kernel_" #name, FAMILY_##family, threads, 0},
+#define K(family, name, args, threads) {"lw_kernel_" #name, LW_CUDA_FAMILY_##family, threads, 0},
 #define KS(family, name, args, threads, bytes) \
-    {"lw_kernel_" #name, FAMILY_##family, threads, bytes},
+    {"lw_kernel_" #name, LW_CUDA_FAMILY_##family, threads, bytes},
 #include "backend/cuda/cuda_kernels.def"
 #undef K
 };
@@ -139,7 +128,7 @@ int64_t lw_cuda_blocks(lw_cuda_kernel k, int64_t n)
  * others still have most multiprocessors pile up on the few that are free, and theirs are the longest. */
 static bool starts_early(const cuda *d, lw_cuda_kernel k)
 {
-    return d->hopper && d->recording && kernels[k].family != FAMILY_ffma;
+    return d->hopper && d->recording && kernels[k].family != LW_CUDA_FAMILY_ffma;
 }
 
 void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args)
@@ -320,7 +309,7 @@ static void close_cuda(lw_device *dev)
 /* Does this GPU have the instructions of the family? */
 static bool has_family(const cuda *d, int family)
 {
-    return family != FAMILY_wgmma || d->hopper;
+    return family != LW_CUDA_FAMILY_wgmma || d->hopper;
 }
 
 static int find_kernel(cuda *d, int k)

@@ -15,7 +15,12 @@ typedef enum lw_cuda_kernel {
     LW_CUDA_KERNELS
 } lw_cuda_kernel;
 
-enum { LW_CUDA_FAMILIES = 14 };
+enum {
+#define F(family) LW_CUDA_FAMILY_##family,
+#include "backend/cuda/cuda_families.def"
+#undef F
+    LW_CUDA_FAMILIES
+};
 enum { LW_CUDA_TILES = 4096 }; /* that a product may have whose blocks share tiles */
 
 typedef struct cuda {
