@@ -8,6 +8,8 @@
 # of a multiprocessor): its queries, scores and sums of 32 queries a warp are 128.
 # 77 (skipped) without NVCC.
 [ -n "$3" ] || { echo 'built without nvcc: there is no machine code to look at'; exit 77; }
+dir=$(mktemp -d) || exit 4
+trap 'rm -rf "$dir"' EXIT
 # What lies in the program is an image of each kind of GPU, and behind a header that gives its kind (2: machine code), the length
 # of the header and of the image, and the GPU. Machine code of sm_90 comes in words of 16 bytes, whose lowest 12 bits say what
 # it is: HMMA multiplies on tensor cores, HGMMA by four warps there, LDGSTS copies to shared memory by itself.

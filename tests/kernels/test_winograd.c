@@ -478,7 +478,7 @@ static void thread_invariance(check *t)
         r.scratch = check_out(t, 5 * r.per_worker, 0);
         float *first = check_out(t, p.n_out, 0);
         run(t, &p, first, r.packed, NULL);
-        static const int threads[] = {2, 5};
+        static const int threads[] = {1, 2, 5};
         for (size_t k = 0; k < LW_COUNT(threads); k++) {
             lw_pool *pool = NULL;
             if (lw_pool_new(threads[k], &pool))
