@@ -57,7 +57,7 @@ of_tiles() {
     case $1 in */cuda_tiles.h | */cuda_pixels_stay.h | */cuda_wgmma.cu | */cuda_ffma.cu) ;; *) false ;; esac
 }
 passes_tiles() { # the small ones first
-    for cases in few_tiles,narrow,apart,deep,twice,rgb_tiles,dx_tiles,stay_parts some_tiles,parts_tiles,many_tiles; do
+    for cases in few_tiles,narrow,apart,deep,twice,rgb_tiles,dx_tiles,conv1_tiles,stay_parts,stay_eight some_tiles,parts_tiles,many_tiles; do
         LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_OPS_FIRST=1 LW_OPS_ONLY=$cases timeout 300 "$tests/test_ops" \
             >/dev/null 2>&1 || return 1
     done
@@ -109,7 +109,7 @@ on_host() { # on_host FILE FROM INSTEAD [K]
 
 # barriers [tiles]: of all kernels, or of tiles alone
 barriers() {
-    waits='LW_(SYNC|SYNC_WARP|COPY_WAIT|COPY_COMMIT|FENCE_FOR_CORES|GROUP_COMMIT)[(][)]'
+    waits='LW_(SYNC|SYNC_WARP|COPY_WAIT|COPY_COMMIT|FENCE_FOR_CORES|GROUP_COMMIT|CLUSTER_ARRIVE|CLUSTER_WAIT)[(][)]'
     waits="^ *($waits|LW_(COPY_WAIT_BUT|GROUP_WAIT_FOR)[(][0-9][)]|lw_copy_wait_for[(].*[)]);\$"
     for f in "$kernels"/*.cu "$kernels"/cuda_port.h "$kernels"/cuda_tiles.h "$kernels"/cuda_pixels_stay.h; do
         if [ -n "$1" ] && ! of_tiles "$f"; then continue; fi
@@ -266,7 +266,10 @@ tiles() {
     # the depth and its end
     in_kernel cuda_tiles.h 'while (s->c >= a->c)' 'if (s->c >= a->c)'
     in_kernel cuda_tiles.h 's->ty < a->kh / a->phases' true
-    in_kernel cuda_tiles.h 's->c = k % a->c' 's->c = 0'
+    in_kernel cuda_tiles.h 'a->flat ? k : k % a->c' 0
+    in_kernel cuda_tiles.h 'a->flat ? k : k % a->c' 'k % a->c'
+    in_kernel cuda_tiles.h 'a->flat ? s->c < a->c' 'a->flat ? true'
+    in_kernel cuda_tiles.h 'there && s->y[i] >= 0' there
     # the ring
     in_kernel cuda_tiles.h 's->now + 1 == t.places' 's->now + 2 == t.places'
     in_kernel cuda_tiles.h 's->next + 1 == t.places' 's->next + 2 == t.places'
@@ -275,9 +278,15 @@ tiles() {
     in_kernel cuda_tiles.h 's->step + t.ahead < s->n' 's->step + t.ahead + 1 < s->n'
     # parts: where they begin, one left out, the count for the next run
     in_kernel cuda_tiles.h 'a->apart ? tile_part_begin(a, steps, s->part) : 0' 0
-    in_kernel cuda_tiles.h 'k + m < a->parts' 'k + m + 1 < a->parts'
-    in_kernel cuda_tiles.h '== (uint32_t)a->parts - 1' '== (uint32_t)a->parts'
-    in_kernel cuda_tiles.h 'a->arrived[s->tile] = 0;' ';'
+    in_kernel cuda_ffma.cu 'k + m < a->parts' 'k + m + 1 < a->parts'
+    in_kernel cuda_ffma.cu '== (uint32_t)a->parts - 1' '== (uint32_t)a->parts'
+    in_kernel cuda_ffma.cu 'a->arrived[s->tile] = 0;' ';'
+    # the same of a cluster: a part left out, in the first place or the second; which rows are a block's
+    in_kernel cuda_wgmma.cu 'p < a->parts' 'p + 1 < a->parts'
+    in_kernel cuda_wgmma.cu 'p < a->parts' 'p + 1 < a->parts' 2
+    in_kernel cuda_tiles.h 's->part * apart' 0
+    in_kernel cuda_tiles.h 'a->parts * apart' apart
+    in_kernel cuda_tiles.h 's->tile = bx / shares' 's->tile = bx'
     in_kernel cuda_tiles.h 'total[i] += sum[i];' ';'
     in_kernel cuda_wgmma.cu 'sum[i] += total[i];' ';'
     in_kernel cuda_ffma.cu 'sum[i] += total[i];' ';'
@@ -285,7 +294,7 @@ tiles() {
     in_kernel cuda_wgmma.cu 'i * 64 * TILE_ROW + k' k
     in_kernel cuda_wgmma.cu '+ j % 2 * 8;' ';'
     in_kernel cuda_ffma.cu 'warp % across * 4 * wide' 0
-    in_kernel cuda_tiles.h 'lw_divide(row[i] < 0 ? 0 : row[i], &a->pixels)' 0
+    in_kernel cuda_tiles.h 'lw_divide(b->row[i] < 0 ? 0 : b->row[i], &a->pixels)' 0
     in_kernel cuda_tiles.h 'a->residual && !a->drop_rows' false
     in_kernel cuda_tiles.h 'if (a->bias)' 'if (false)'
     # rows that are halves of pieces

@@ -78,7 +78,7 @@ static bool entered(void)
 /* A launch with its arguments; a graph is a row of them. */
 typedef struct node {
     lw_cu_function *f;
-    unsigned gx, gy;
+    unsigned gx, gy, cluster;
     char args[4096];
     struct node *next;
 } node;
@@ -459,7 +459,7 @@ CALL(EventDestroy_v2, lw_cu_event *e)
 }
 
 /* Blocks run one after the other; threads of the program wait for each other. */
-static int run_grid(lw_cu_function *f, const void *args, unsigned gx, unsigned gy)
+static int run_grid(lw_cu_function *f, const void *args, unsigned gx, unsigned gy, unsigned cluster)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int rc = 0;
@@ -467,18 +467,21 @@ static int run_grid(lw_cu_function *f, const void *args, unsigned gx, unsigned g
     launches++;
     if (*setting("LW_EMULATED_TRACE"))
         fprintf(stderr, "%s %u %u\n", f->name, gx, gy);
-    const emulated_launch l = {f->call, args, (int)f->threads, f->shared};
+    const emulated_launch l = {f->call, args, (int)f->threads, f->shared, (int)cluster};
     lw_emu_blocks = gx;
     for (lw_emu_by = 0; rc == 0 && lw_emu_by < gy; lw_emu_by++)
-        for (lw_emu_bx = 0; rc == 0 && lw_emu_bx < gx; lw_emu_bx++)
+        for (unsigned x = 0; rc == 0 && x < gx; x += cluster) {
+            lw_emu_bx = x;
             rc = emulated_run_block(&l) ? 0 : LEFT_BARRIER;
+        }
     if (rc)
         fprintf(stderr, "emulated driver: a barrier that not all threads of %s reach\n", f->name);
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
-static int keep_launch(lw_cu_function *f, const void *args, unsigned gx, unsigned gy)
+static int keep_launch(lw_cu_function *f, const void *args, unsigned gx, unsigned gy,
+                       unsigned cluster)
 {
     node *n = calloc(1, sizeof *n);
     if (!n || f->bytes > sizeof n->args)
@@ -486,6 +489,7 @@ static int keep_launch(lw_cu_function *f, const void *args, unsigned gx, unsigne
     n->f = f;
     n->gx = gx;
     n->gy = gy;
+    n->cluster = cluster;
     memcpy(n->args, args, f->bytes);
     if (captured->last)
         captured->last->next = n;
@@ -494,19 +498,33 @@ static int keep_launch(lw_cu_function *f, const void *args, unsigned gx, unsigne
     captured->last = n;
     return 0;
 }
+/* Neighbouring blocks that are a cluster, one where nothing is said; 0: attributes that no GPU would take. */
+static unsigned cluster_of(const lw_cu_launch *l)
+{
+    unsigned n = 1;
+    for (unsigned i = 0; i < l->n_attributes; i++) {
+        const lw_cu_attribute *a = &l->attributes[i];
+        if (a->which == LW_CU_CLUSTER && a->value.cluster[1] == 1 && a->value.cluster[2] == 1)
+            n = a->value.cluster[0];
+        else if (a->which != LW_CU_EARLY_START)
+            return 0;
+    }
+    return n;
+}
 CALL(LaunchKernelEx, const lw_cu_launch *l, lw_cu_function *f, void **args, void **extra)
 {
     FAIL_AT_WILL(719);
+    unsigned cluster = l ? cluster_of(l) : 0;
     if (!f || !l || !l->stream || extra || l->grid[2] != 1 || l->block[1] != 1 ||
         l->block[2] != 1 || l->shared != f->shared || l->shared > f->allowed ||
         l->block[0] != f->threads || !l->grid[0] || l->grid[0] > 0x7fffffffu || !l->grid[1] ||
-        l->grid[1] > 65535u || (l->n_attributes && l->attributes[0].which != LW_CU_EARLY_START) ||
-        l->n_attributes > 1)
+        l->grid[1] > 65535u || !cluster || cluster > LW_CUDA_CLUSTER || l->grid[0] % cluster ||
+        cluster * f->threads > EMULATED_THREADS)
         return INVALID;
     if (!entered())
         return NO_CONTEXT;
-    return captured ? keep_launch(f, args[0], l->grid[0], l->grid[1])
-                    : run_grid(f, args[0], l->grid[0], l->grid[1]);
+    return captured ? keep_launch(f, args[0], l->grid[0], l->grid[1], cluster)
+                    : run_grid(f, args[0], l->grid[0], l->grid[1], cluster);
 }
 CALL(StreamBeginCapture_v2, lw_cu_stream *s, int mode)
 {
@@ -567,7 +585,7 @@ CALL(GraphLaunch, lw_cu_graph_exec *e, lw_cu_stream *s)
     replayed++;
     remember();
     for (node *n = e ? e->graph.first : NULL; n && rc == 0; n = n->next)
-        rc = run_grid(n->f, n->args, n->gx, n->gy);
+        rc = run_grid(n->f, n->args, n->gx, n->gy, n->cluster);
     forget();
     return rc;
 }

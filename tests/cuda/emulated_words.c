@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the words of kernels/cuda_port.h do in C: threads of a block that meet at barriers are fibers, in an order drawn anew
- * for every block, so that what one thread leaves to another without a barrier between them comes out wrong. Warps that wait
+ * What the words of kernels/cuda_port.h do in C: threads of a block, or of all blocks of a cluster, that meet at barriers are
+ * fibers, in an order drawn anew each time, so that what one thread leaves to another without a barrier between them comes out wrong. Warps that wait
  * for their own lanes alone go on one before the other. Copies and products that go on by themselves happen no earlier than
  * they are waited for.
  */
@@ -17,8 +17,17 @@ int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 
-enum { THREADS = 512, WARP = 32, STACK = 1 << 16 };
-typedef enum thread_state { UNBORN, READY, AT_WARP, AT_BLOCK, AT_COPY, DONE, STATES } thread_state;
+enum { THREADS = EMULATED_THREADS, WARP = 32, STACK = 1 << 16 };
+typedef enum thread_state {
+    UNBORN,
+    READY,
+    AT_WARP,
+    AT_BLOCK,
+    AT_CLUSTER,
+    AT_COPY,
+    DONE,
+    STATES
+} thread_state;
 /* Where to go on: frame, stack and place, all that the compiler's own setjmp keeps. The C library's, which keeps every register,
  * took as long as what the threads did. */
 typedef void *place[5];
@@ -43,7 +52,12 @@ static struct {
     int fiber;
 } threads[THREADS];
 static int in_state[STATES],
-    warp_waits[THREADS / WARP];                  /* threads; those of each warp that are AT_WARP */
+    warp_waits[THREADS / WARP],   /* threads; those of each warp that are AT_WARP */
+    block_waits[LW_CUDA_CLUSTER]; /* of each block AT_BLOCK */
+static int self;                  /* the thread that runs, among those of the cluster */
+static int64_t first_block;       /* of the cluster */
+static int came[THREADS],
+    all_came; /* how often each thread came to the cluster's barrier; all of them together */
 static int n_copies[THREADS], n_groups[THREADS]; /* each thread's, underway; groups it ended */
 static int order[THREADS], born, n_threads, on;  /* on: the fiber that runs */
 static place scheduler;
@@ -62,6 +76,12 @@ LEAPS static void back(void)
         go_to(scheduler);
 }
 
+/* Of the cluster. */
+static int block_of(int thread)
+{
+    return n_threads == lw_emu_threads ? 0 : thread / lw_emu_threads;
+}
+
 static void enter(int thread, thread_state s)
 {
     thread_state was = threads[thread].state;
@@ -69,6 +89,23 @@ static void enter(int thread, thread_state s)
     in_state[was]--;
     in_state[s]++;
     warp_waits[thread / WARP] += (s == AT_WARP) - (was == AT_WARP);
+    block_waits[block_of(thread)] += (s == AT_BLOCK) - (was == AT_BLOCK);
+}
+
+static unsigned char *shared_of(int block)
+{
+    _Alignas(1024) static unsigned char shared[LW_CUDA_CLUSTER][EMULATED_SHARED];
+    return shared[block];
+}
+
+/* What kernels see is that thread's from here on. */
+static void become(int thread)
+{
+    int block = block_of(thread);
+    self = thread;
+    lw_emu_tid = thread - block * lw_emu_threads;
+    lw_emu_bx = first_block + block;
+    lw_emu_shared = shared_of(block);
 }
 
 static void wrong(const char *what)
@@ -82,19 +119,19 @@ static bool awaited[THREADS];
 
 void lw_emu_await_before(void)
 {
-    awaited[lw_emu_tid] = true;
+    awaited[self] = true;
 }
 
 static void live(void)
 {
     for (;;) {
         while (born < n_threads) {
-            lw_emu_tid = order[born++];
-            threads[lw_emu_tid].fiber = on;
-            enter(lw_emu_tid, READY);
+            become(order[born++]);
+            threads[self].fiber = on;
+            enter(self, READY);
             launch.body(launch.args);
-            enter(lw_emu_tid, DONE);
-            if (!awaited[lw_emu_tid])
+            enter(self, DONE);
+            if (!awaited[self])
                 wrong("a kernel that does not wait for those before");
         }
         idle[n_idle++] = on;
@@ -104,10 +141,10 @@ static void live(void)
 
 static void wait_at(thread_state barrier)
 {
-    int me = lw_emu_tid;
+    int me = self;
     enter(me, barrier);
     back();
-    lw_emu_tid = me;
+    become(me);
 }
 
 void lw_emu_sync(void)
@@ -118,6 +155,28 @@ void lw_emu_sync(void)
 void lw_emu_sync_warp(void)
 {
     wait_at(AT_WARP);
+}
+
+void lw_emu_cluster_arrive(void)
+{
+    if (came[self]++ * n_threads > all_came)
+        wrong("a thread that comes to the cluster's barrier again, before it waited there");
+    all_came++;
+}
+
+void lw_emu_cluster_wait(void)
+{
+    while (all_came < came[self] * n_threads)
+        wait_at(AT_CLUSTER);
+}
+
+/* A block that is through has no shared memory any more. */
+const void *lw_emu_in_cluster(const void *own, int block)
+{
+    for (int i = 0; i < lw_emu_threads; i++)
+        if (threads[block * lw_emu_threads + i].state == DONE)
+            wrong("read from a block of the cluster that may be gone");
+    return shared_of(block) + ((const unsigned char *)own - lw_emu_shared);
 }
 
 /* Runs a fiber until somebody on it waits or nobody is left to be born. */
@@ -182,14 +241,21 @@ static int release(thread_state from, int begin, int end)
     return end - begin;
 }
 
-/* Lets a block, or some of the warps that wait for their own lanes, go on; and those that wait for copies which nobody had
- * begun. 0: nobody can. */
+/* Lets blocks, the cluster, or some of the warps that wait for their own lanes, go on; and those that wait for copies which
+ * nobody had begun. 0: nobody can. */
 static int let_go(int n)
 {
-    int warps = 0, let = 0, at_copy = in_state[AT_COPY], at_block = in_state[AT_BLOCK];
-    if (at_block == n)
-        return release(AT_BLOCK, 0, n);
-    if (at_copy && at_copy + at_block + in_state[DONE] == n && patience-- == 0)
+    int warps = 0, let = 0, at_copy = in_state[AT_COPY];
+    for (int b = 0; b < n / lw_emu_threads; b++)
+        if (block_waits[b] == lw_emu_threads)
+            let += release(AT_BLOCK, b * lw_emu_threads, (b + 1) * lw_emu_threads);
+    for (int i = 0; i < n && in_state[AT_CLUSTER]; i++)
+        if (threads[i].state == AT_CLUSTER && all_came >= came[i] * n)
+            let += release(AT_CLUSTER, i, i + 1);
+    if (let)
+        return let;
+    if (at_copy && at_copy + in_state[AT_BLOCK] + in_state[AT_CLUSTER] + in_state[DONE] == n &&
+        patience-- == 0)
         return 0;
     for (int w = 0; w < n; w += WARP)
         warps += warp_waits[w / WARP] == WARP;
@@ -219,8 +285,8 @@ static int n_not_for_cores;
 
 static void for_cores(bool ready)
 {
-    n_not_for_cores += !ready - not_for_cores[lw_emu_tid];
-    not_for_cores[lw_emu_tid] = !ready;
+    n_not_for_cores += !ready - not_for_cores[self];
+    not_for_cores[self] = !ready;
 }
 
 /* Nobody wrote there since a copy to there began. */
@@ -237,20 +303,20 @@ static void untouched(const void *to, size_t bytes)
 /* Until it is waited for, what is to be overwritten is no number. */
 void lw_emu_copy(void *to, const void *from, int bytes, bool there)
 {
-    int *n = &n_copies[lw_emu_tid];
+    int *n = &n_copies[self];
     uintptr_t size = (uintptr_t)bytes;
     if (*n == UNDERWAY || (uintptr_t)to % size || (there && (uintptr_t)from % size))
         wrong("a copy that is not aligned, or too many");
     if (there && !emulated_inside(from, size))
         wrong("a copy from behind a block of memory");
-    if (there && !awaited[lw_emu_tid] && !emulated_still(from, size))
+    if (there && !awaited[self] && !emulated_still(from, size))
         wrong("a copy, before those before were waited for, of what they wrote");
     memset(to, 0xff, size);
-    copies[lw_emu_tid][*n].bytes = bytes;
-    copies[lw_emu_tid][*n].to = to;
-    copies[lw_emu_tid][*n].from = from;
-    copies[lw_emu_tid][*n].group = n_groups[lw_emu_tid];
-    copies[lw_emu_tid][(*n)++].there = there;
+    copies[self][*n].bytes = bytes;
+    copies[self][*n].to = to;
+    copies[self][*n].from = from;
+    copies[self][*n].group = n_groups[self];
+    copies[self][(*n)++].there = there;
 }
 
 void lw_emu_prefetch(const void *from, int bytes)
@@ -261,27 +327,27 @@ void lw_emu_prefetch(const void *from, int bytes)
 
 void lw_emu_copy_commit(void)
 {
-    n_groups[lw_emu_tid]++;
+    n_groups[self]++;
 }
 
 void lw_emu_copy_wait(int but)
 {
     int left = 0;
-    for (int i = 0; i < n_copies[lw_emu_tid]; i++) {
-        char *to = copies[lw_emu_tid][i].to;
-        if (copies[lw_emu_tid][i].group >= n_groups[lw_emu_tid] - but) {
-            copies[lw_emu_tid][left++] = copies[lw_emu_tid][i];
+    for (int i = 0; i < n_copies[self]; i++) {
+        char *to = copies[self][i].to;
+        if (copies[self][i].group >= n_groups[self] - but) {
+            copies[self][left++] = copies[self][i];
             continue;
         }
-        size_t bytes = (size_t)copies[lw_emu_tid][i].bytes;
+        size_t bytes = (size_t)copies[self][i].bytes;
         untouched(to, bytes);
-        if (copies[lw_emu_tid][i].there)
-            memcpy(to, copies[lw_emu_tid][i].from, bytes);
+        if (copies[self][i].there)
+            memcpy(to, copies[self][i].from, bytes);
         else
             memset(to, 0, bytes);
         for_cores(false);
     }
-    n_copies[lw_emu_tid] = left;
+    n_copies[self] = left;
 }
 
 float lw_emu_bf16_to_float(uint16_t bits)
@@ -320,7 +386,7 @@ static int turns[THREADS];
 
 static int next_turn(void)
 {
-    return turns[lw_emu_tid]++ & 1;
+    return turns[self]++ & 1;
 }
 
 /* The numbers in n words, the lower half first. */
@@ -348,10 +414,10 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits))
 {
     static float lefts[2][THREADS][8], rights[2][THREADS][4];
-    int first = lw_emu_tid / WARP * WARP, lane = lw_emu_tid % WARP, turn = next_turn();
+    int first = self / WARP * WARP, lane = self % WARP, turn = next_turn();
     float(*l)[8] = lefts[turn], (*r)[4] = rights[turn];
-    halves(l[lw_emu_tid], left, 4, number);
-    halves(r[lw_emu_tid], right, 2, number);
+    halves(l[self], left, 4, number);
+    halves(r[self], right, 2, number);
     lw_emu_sync_warp();
     for (int i = 0; i < 4; i++) {
         int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
@@ -366,11 +432,11 @@ void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
 void lw_emu_ldmatrix(uint32_t out[4], const void *row, bool transposed)
 {
     static uint16_t all[2][THREADS][8]; /* as each lane finds its own */
-    int first = lw_emu_tid / WARP * WARP, g = lw_emu_tid % WARP / 4, t = lw_emu_tid % 4 * 2;
+    int first = self / WARP * WARP, g = self % WARP / 4, t = self % 4 * 2;
     uint16_t(*rows)[8] = all[next_turn()];
     if ((uintptr_t)row % 16)
         wrong("a row of a matrix that is not aligned");
-    memcpy(rows[lw_emu_tid], row, sizeof rows[0]);
+    memcpy(rows[self], row, sizeof rows[0]);
     lw_emu_sync_warp();
     for (int i = 0; i < 4; i++) {
         uint16_t(*r)[8] = rows + first + i * 8;
@@ -384,14 +450,14 @@ uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane)
 {
     static uint32_t all[2][THREADS];
     uint32_t *of = all[next_turn()];
-    of[lw_emu_tid] = bits;
+    of[self] = bits;
     lw_emu_sync_warp();
-    return of[lw_emu_tid ^ lane];
+    return of[self ^ lane];
 }
 
 /* ---- products of four warps, which go on by themselves ------------------------------------------ */
 
-_Alignas(1024) unsigned char lw_emu_shared[EMULATED_SHARED];
+unsigned char *lw_emu_shared;
 enum { PRODUCTS = 64 };
 /* Of products underway: what they are added to is no number to anyone until all of those were waited for. */
 static struct group_sums {
@@ -412,30 +478,30 @@ void lw_emu_fence_for_cores(void)
 
 void lw_emu_group_product(float *sum, const void *left, const void *right, int columns)
 {
-    int *n = &n_products[lw_emu_tid];
+    int *n = &n_products[self];
     if (*n == PRODUCTS)
         wrong("too many products underway");
     if (n_not_for_cores)
         wrong("a product of what was copied, without a fence");
-    struct group_sums *g = sums[lw_emu_tid];
+    struct group_sums *g = sums[self];
     g += (g[1].underway && g[1].of == sum) || (g[0].underway && g[0].of != sum);
     if (g->underway++ == 0) {
         g->of = sum;
         memcpy(g->kept, sum, (size_t)columns / 2 * sizeof *sum);
         memset(sum, 0xff, (size_t)columns / 2 * sizeof *sum);
     }
-    products[lw_emu_tid][(*n)++] = (struct group_product){g, left, right, columns,
-                                                          n_product_groups[lw_emu_tid]};
+    products[self][(*n)++] = (struct group_product){g, left, right, columns,
+                                                    n_product_groups[self]};
 }
 
 void lw_emu_group_commit(void)
 {
-    n_product_groups[lw_emu_tid]++;
+    n_product_groups[self]++;
 }
 
 /* ---- copies that barriers count ------------------------------------------------------------------ */
 
-enum { BULK = 32 };
+enum { BULK = 32 * LW_CUDA_CLUSTER };
 static struct bulk {
     unsigned char *to;
     const void *from;
@@ -482,7 +548,7 @@ void lw_emu_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *b)
         (unsigned char *)to + bytes > lw_emu_shared + launch.shared ||
         !emulated_inside(from, bytes))
         wrong("a copy from or to behind a block of memory");
-    if (!awaited[lw_emu_tid] && !emulated_still(from, bytes))
+    if (!awaited[self] && !emulated_still(from, bytes))
         wrong("a copy, before those before were waited for, of what they wrote");
     barrier_of(b);
     memset(to, 0xff, bytes);
@@ -536,8 +602,9 @@ typedef struct right_side {
 
 static const right_side *right_side_of(const unsigned char *right, int columns)
 {
-    static right_side recent[16];
-    right_side *r = &recent[(uintptr_t)right / 32 % 4 + (uintptr_t)right / 16384 % 4 * 4];
+    static right_side recent[LW_CUDA_CLUSTER][16];
+    right_side *r =
+        &recent[block_of(self)][(uintptr_t)right / 32 % 4 + (uintptr_t)right / 16384 % 4 * 4];
     for (int j = 0; j < columns; j++)
         for (int half = 0; half < 2; half++) {
             const unsigned char *now = swizzled(right, j, half);
@@ -557,7 +624,7 @@ static void multiply_late(float *sum, const unsigned char *left, const unsigned 
     enum { FOURS = 4 };
     typedef double four __attribute__((vector_size(32)));
     const right_side *r = right_side_of(right, columns);
-    int row = lw_emu_tid % 128 / WARP * 16 + lw_emu_tid % WARP / 4;
+    int row = lw_emu_tid % 128 / WARP * 16 + self % WARP / 4;
     for (int half = 0; half < 2; half++) {
         uint16_t l[GROUP_DEPTH];
         memcpy(l, swizzled(left, row + 8 * half, 0), 16);
@@ -571,7 +638,7 @@ static void multiply_late(float *sum, const unsigned char *left, const unsigned 
             for (int k = 0; k < GROUP_DEPTH; k++)
                 for (int i = 0; i < FOURS; i++) {
                     four by;
-                    memcpy(&by, &r->of[lw_emu_tid % 4][k][first + 4 * i], sizeof by);
+                    memcpy(&by, &r->of[self % 4][k][first + 4 * i], sizeof by);
                     all[i] += (double)lw_bf16_to_float(l[k]) * by;
                 }
             for (int i = 0; i < 4 * FOURS; i++)
@@ -583,17 +650,17 @@ static void multiply_late(float *sum, const unsigned char *left, const unsigned 
 void lw_emu_group_wait(int but)
 {
     int left = 0;
-    for (int i = 0; i < n_products[lw_emu_tid]; i++) {
-        struct group_product p = products[lw_emu_tid][i];
-        bool later = p.group >= n_product_groups[lw_emu_tid] - but;
+    for (int i = 0; i < n_products[self]; i++) {
+        struct group_product p = products[self][i];
+        bool later = p.group >= n_product_groups[self] - but;
         if (later)
-            products[lw_emu_tid][left++] = p;
+            products[self][left++] = p;
         else
             multiply_late(p.sum->kept, p.left, p.right, p.columns);
         if (!later && --p.sum->underway == 0)
             memcpy(p.sum->of, p.sum->kept, (size_t)p.columns / 2 * sizeof(float));
     }
-    n_products[lw_emu_tid] = left;
+    n_products[self] = left;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------- */
@@ -603,6 +670,9 @@ static void start_block(int n)
 {
     memset(in_state, 0, sizeof in_state);
     memset(warp_waits, 0, sizeof warp_waits);
+    memset(block_waits, 0, sizeof block_waits);
+    memset(came, 0, sizeof came);
+    all_came = 0;
     in_state[UNBORN] = n;
     for (int i = 0; i < n; i++) {
         threads[i].state = UNBORN;
@@ -615,7 +685,8 @@ static void start_block(int n)
     n_bulk = 0;
     memset(awaited, 0, sizeof awaited);
     memset(turns, 0, sizeof turns);
-    memset(lw_emu_shared, 0xff, launch.shared);
+    for (int b = 0; b < n / lw_emu_threads; b++)
+        memset(shared_of(b), 0xff, launch.shared);
 }
 
 /* Every thread up to its next barrier, until all are done. False: some left while others waited. */
@@ -623,11 +694,11 @@ static bool run_block(int n)
 {
     if (n_idle < THREADS && !make_fibers()) /* at first, and when a block was given up */
         return false;
+    n_threads = n;
     shuffle(n);
     start_block(n);
     patience = 1000;
     born = 0;
-    n_threads = n;
     while (born < n)
         run_fiber(idle[--n_idle]);
     while (in_state[DONE] < n) {
@@ -635,7 +706,7 @@ static bool run_block(int n)
             return false; /* a barrier that not all threads reach */
         for (int i = 0; i < n; i++)
             if (threads[order[i]].state == READY) {
-                lw_emu_tid = order[i];
+                become(order[i]);
                 run_fiber(threads[order[i]].fiber);
             }
     }
@@ -646,7 +717,8 @@ bool emulated_run_block(const emulated_launch *l)
 {
     launch = *l;
     lw_emu_threads = l->threads;
-    return run_block(l->threads);
+    first_block = lw_emu_bx;
+    return run_block(l->threads * l->cluster);
 }
 
 void emulated_free_stacks(void)

@@ -173,12 +173,20 @@ CONV3_TILES(deep, 1, AROUND(3, 1), .h = 4, .w = 4, .c = 264, .o = 68)
     }
 STAY_TILES(one, 3, AROUND(3, 1), .h = 7, .w = 5, .c = 64, .o = 12)
 STAY_TILES(parts, 5, AROUND(3, 1), .h = 5, .w = 9, .c = 192, .o = 68)
+STAY_TILES(eight, 1, AROUND(3, 1), .h = 4, .w = 4, .c = 512, .o = 68) /* parts, most of a cluster */
 STAY_TILES(line, 2, AROUND(3, 1), .h = 1, .w = 32, .c = 128, .o = 4)
 STAY_TILES(column, 2, AROUND(3, 1), .h = 70, .w = 1, .c = 64, .o = 8)
 STAY_TILES(whole, 1, AROUND(3, 1), .h = 33, .w = 32, .c = 256, .o = 20)
 STAY_TILES(wide, 2, AROUND(3, 1), .h = 32, .w = 32, .c = 192, .o = 124)
 STAY_TILES(two, 1, AROUND(3, 1), .h = 32, .w = 32, .c = 64, .o = 124)
 STAY_TILES(in_turn, 5, AROUND(3, 1), .h = 8, .w = 8, .c = 128, .o = 128)
+/* One tap, whose depth is two parts and ends within a step. */
+static lw_val b_conv1_tiles_bf16(op_ctx *c)
+{
+    return conv_tiles(
+        c, true, (lw_attr_conv){.kh = 1, .kw = 1, .stride = 1, .h = 5, .w = 7, .c = 840, .o = 68},
+        2);
+}
 /* Both count the blocks of a tile in the same memory. */
 static lw_val b_conv3_twice_tiles(op_ctx *c)
 {
@@ -386,6 +394,8 @@ static lw_val b_concat_bf16(op_ctx *c)
     CASE("linear_half_tiles_bf16", b_linear_half_tiles_bf16, 5e-5, 0), \
         CASE("conv3_stay_one_bf16", b_conv3_stay_one, 5e-5, 0),        \
         CASE("conv3_stay_parts_bf16", b_conv3_stay_parts, 1e-4, 0),    \
+        CASE("conv3_stay_eight_bf16", b_conv3_stay_eight, 1e-4, 0),    \
+        CASE("conv1_tiles_bf16", b_conv1_tiles_bf16, 1e-4, 0),         \
         CASE("conv3_stay_line_bf16", b_conv3_stay_line, 1e-4, 0),      \
         CASE("conv3_stay_column_bf16", b_conv3_stay_column, 5e-5, 0),  \
         CASE("conv3_stay_whole_bf16", b_conv3_stay_whole, 1e-4, 0),    \

@@ -131,19 +131,38 @@ static bool starts_early(const cuda *d, lw_cuda_kernel k)
     return d->hopper && d->recording && kernels[k].family != LW_CUDA_FAMILY_ffma;
 }
 
-void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args)
+/* cluster: neighbouring blocks that are one; 0: none are */
+static void launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, int32_t cluster,
+                   const void *args)
 {
     void *copy[1] = {(void *)(uintptr_t)args};
-    lw_cu_attribute early = {.which = LW_CU_EARLY_START, .value.number = 1};
+    lw_cu_attribute attributes[2];
+    unsigned n = 0;
+    if (starts_early(d, k))
+        attributes[n++] = (lw_cu_attribute){.which = LW_CU_EARLY_START, .value.number = 1};
+    if (cluster)
+        attributes[n++] = (lw_cu_attribute){.which = LW_CU_CLUSTER,
+                                            .value.cluster = {(unsigned)cluster, 1, 1}};
     lw_cu_launch l = {.grid = {(unsigned)blocks, (unsigned)across, 1},
                       .block = {kernels[k].threads, 1, 1},
                       .shared = kernels[k].shared,
                       .stream = d->stream,
-                      .attributes = &early,
-                      .n_attributes = starts_early(d, k) ? 1 : 0};
+                      .attributes = attributes,
+                      .n_attributes = n};
     if (d->failed || blocks < 1 || across < 1)
         return;
     lw_cuda_check(d, d->cu.LaunchKernelEx(&l, d->kernel[k], copy, NULL), kernels[k].name);
+}
+
+void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args)
+{
+    launch(d, k, blocks, across, 0, args);
+}
+
+void lw_cuda_launch_clusters(cuda *d, lw_cuda_kernel k, int64_t blocks, int32_t of,
+                             const void *args)
+{
+    launch(d, k, blocks, 1, of, args);
 }
 
 const lw_cuda_tick *lw_cuda_tick_at(const cuda *d)

@@ -18,6 +18,8 @@ _Static_assert(CU_STREAM_NON_BLOCKING == (CUstream_flags)LW_CU_STREAM_NON_BLOCKI
 _Static_assert(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ==
                    (CUstreamCaptureMode)LW_CU_CAPTURE_THREAD_LOCAL,
                "captures");
+_Static_assert(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION == (CUlaunchAttributeID)LW_CU_CLUSTER,
+               "clusters");
 _Static_assert(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ==
                    (CUlaunchAttributeID)LW_CU_EARLY_START,
                "launches");

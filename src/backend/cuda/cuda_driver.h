@@ -29,6 +29,7 @@ enum {
     LW_CU_CC_MAJOR = 75,
     LW_CU_CC_MINOR = 76,
     LW_CU_SHARED_AT_LAUNCH = 8, /* of a kernel */
+    LW_CU_CLUSTER = 4,          /* of a launch: so many neighbouring blocks are a cluster */
     LW_CU_EARLY_START =
         6, /* of a launch: before the one before is through, which the kernel waits for */
 };
@@ -38,6 +39,7 @@ typedef struct lw_cu_attribute {
     int which, hole;
     union {
         int number;
+        unsigned cluster[3];
         char room[64];
     } value;
 } lw_cu_attribute;

@@ -19,6 +19,7 @@ typedef struct product_step {
         lw_cuda_kernel kernel;
         int64_t blocks, across;
     } plain, tiled;                 /* tiled has no blocks: plain it is */
+    bool cluster;                   /* blocks of a tile are one */
     int residual, bias, image_bias; /* inputs */
 } product_step;
 
@@ -50,11 +51,13 @@ static void product_task(const lw_task *t)
         a.ids = t->in[5];
     }
     a.chunks &= (uintptr_t)a.x % 16 == 0;
-    if (a.apart) {
+    if (a.apart && !s->cluster) {
         a.part = t->work;
         a.arrived = lw_cuda_arrived(s->step.d);
     }
-    if (s->tiled.blocks && in_pieces(&a))
+    if (s->cluster && in_pieces(&a))
+        lw_cuda_launch_clusters(s->step.d, s->tiled.kernel, s->tiled.blocks, a.parts, &a);
+    else if (s->tiled.blocks && in_pieces(&a))
         lw_cuda_launch(s->step.d, s->tiled.kernel, s->tiled.blocks, s->tiled.across, &a);
     else
         lw_cuda_launch(s->step.d, s->plain.kernel, s->plain.blocks, s->plain.across, &a);
@@ -91,32 +94,35 @@ static int32_t pitch_of(int32_t k)
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* Kernels of cuda_tiles.h: whether they make parts of the depth one after the other, how many blocks a multiprocessor has at
- * once, and its clocks for a step of a tile, as one H200 has them. */
+/* Kernels of cuda_tiles.h: how they make parts of the depth (not at all, one after the other, or each in a block of its own,
+ * which is one of a cluster or leaves its sums in memory), how many blocks a multiprocessor has at once, and its clocks for a
+ * step of a tile, as one H200 has them. */
 typedef struct tile {
     lw_cuda_kernel kernel;
     enum { OF_F32, OF_BF16, HALF, STAY } kind;
-    bool adds;
+    enum { WHOLE = 0, IN_TURN = 1, IN_MEMORY = 2, IN_CLUSTER = 4 } parts; /* or several */
     int32_t rows, columns, sharing;
     double step;
 } tile;
 static const tile tiles[] = {
-    {LW_CUDA_wgmma_256x128, OF_BF16, false, 256, 128, 1, 1700.0},
-    {LW_CUDA_wgmma_128x128, OF_BF16, false, 128, 128, 2, 1200.0},
-    {LW_CUDA_wgmma_128x128_parts, OF_BF16, true, 128, 128, 1, 1250.0},
-    {LW_CUDA_wgmma_64x64, OF_BF16, true, 64, 64, 2, 600.0},
-    {LW_CUDA_wgmma_256x128_half, HALF, false, 256, 128, 1, 2000.0},
-    {LW_CUDA_stay_256x128, STAY, false, 256, 128, 1, 1180.0},
-    {LW_CUDA_stay_128x128, STAY, true, 128, 128, 1, 720.0},
-    {LW_CUDA_stay_128x128_two, STAY, false, 128, 128, 2, 720.0},
-    {LW_CUDA_stay_64x64, STAY, true, 64, 64, 2, 350.0},
-    {LW_CUDA_ffma_128x128, OF_F32, false, 128, 128, 1, 7000.0},
-    {LW_CUDA_ffma_64x64, OF_F32, true, 64, 64, 2, 1800.0},
+    {LW_CUDA_wgmma_256x128, OF_BF16, WHOLE, 256, 128, 1, 1700.0},
+    {LW_CUDA_wgmma_128x128, OF_BF16, WHOLE, 128, 128, 2, 1200.0},
+    {LW_CUDA_wgmma_128x128_parts, OF_BF16, IN_TURN, 128, 128, 1, 1250.0},
+    {LW_CUDA_wgmma_64x64, OF_BF16, IN_TURN, 64, 64, 2, 600.0},
+    {LW_CUDA_wgmma_64x64_cluster, OF_BF16, IN_CLUSTER, 64, 64, 2, 600.0},
+    {LW_CUDA_wgmma_256x128_half, HALF, WHOLE, 256, 128, 1, 2000.0},
+    {LW_CUDA_stay_256x128, STAY, WHOLE, 256, 128, 1, 1180.0},
+    {LW_CUDA_stay_128x128, STAY, IN_TURN, 128, 128, 1, 720.0},
+    {LW_CUDA_stay_128x128_two, STAY, WHOLE, 128, 128, 2, 720.0},
+    {LW_CUDA_stay_64x64, STAY, IN_TURN, 64, 64, 2, 350.0},
+    {LW_CUDA_stay_64x64_cluster, STAY, IN_CLUSTER, 64, 64, 2, 350.0},
+    {LW_CUDA_ffma_128x128, OF_F32, IN_MEMORY, 128, 128, 1, 7000.0},
+    {LW_CUDA_ffma_64x64, OF_F32, IN_TURN | IN_MEMORY, 64, 64, 2, 1800.0},
 };
 /* A part of the depth has at least so many steps (twice as many in f32, whose steps are half as long). */
 enum {
-    AS_IF = 132, /* multiprocessors, in what bits depend on: they are the same on all GPUs */
-    MOST_PARTS = 16,
+    AS_IF = 132,     /* multiprocessors, in what bits depend on: they are the same on all GPUs */
+    MOST_PARTS = 16, /* in f32 */
     PART_STEPS = 6,
     MANY_PIXELS = 1024,
     BLOCK_CLOCKS = 2500
@@ -150,10 +156,12 @@ static int32_t parts_of(const lw_cuda_product *a, bool narrow, bool stay)
     int64_t most = steps_of(a, narrow) / (stay ? 9 : narrow ? PART_STEPS : 2 * PART_STEPS);
     if (is_matrix(a) || pixels >= MANY_PIXELS)
         return 1;
-    return (int32_t)LW_MAX(LW_MIN(LW_MIN(most, 2 * AS_IF / one), (int64_t)MOST_PARTS), (int64_t)1);
+    most = LW_MIN(most, narrow ? LW_CUDA_CLUSTER : MOST_PARTS);
+    return (int32_t)LW_MAX(LW_MIN(most, 2 * AS_IF / one), (int64_t)1);
 }
 
-/* Clocks that a product takes, about: waves of blocks; where parts are apart, the last block of a tile reads the sums of all. */
+/* Clocks that a product takes, about: waves of blocks; where parts are apart, the last block of a tile reads the sums of all,
+ * or each in a cluster some of them. */
 static double clocks_of(const cuda *d, const lw_cuda_product *a, const tile *t, bool apart)
 {
     int64_t blocks = tiles_of(a, t) * (apart ? a->parts : 1);
@@ -162,7 +170,18 @@ static double clocks_of(const cuda *d, const lw_cuda_product *a, const tile *t, 
     int64_t waves = LW_CEIL_DIV(each, t->sharing);
     double block = BLOCK_CLOCKS + t->rows * t->columns / 5.0; /* to begin, and to write */
     double clocks = (double)waves * block + (double)(each * steps) * t->step;
-    return apart ? clocks + 1500.0 + a->parts * t->rows * t->columns / 10.0 : clocks;
+    if (!apart)
+        return clocks;
+    return t->parts == IN_CLUSTER ? clocks + 1000.0
+                                  : clocks + 1500.0 + a->parts * t->rows * t->columns / 10.0;
+}
+
+/* Can these tiles have the product's parts of the depth, apart or not? */
+static bool makes(const lw_cuda_product *a, const tile *t, bool apart)
+{
+    if (a->parts == 1)
+        return !apart && t->parts != IN_CLUSTER;
+    return t->parts & (apart ? IN_MEMORY | IN_CLUSTER : IN_TURN);
 }
 
 /* A matrix of bf16 whose rows are halves of pieces, as patches of 14 x 14 pixels. */
@@ -206,6 +225,7 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
         return;
     const bool stay = a->image;
     const int kind = stay ? STAY : !narrow ? OF_F32 : is_half(a, 8) ? HALF : OF_BF16;
+    a->flat = a->kh * a->kw == 1 && a->stride == 1 && !a->pad_t && !a->pad_l && !a->backward;
     a->phase_rows = (int32_t)(a->m / ((int64_t)a->phases * a->phases));
     a->wide = divider_of(a->ow / a->phases + stay);
     a->high = divider_of(a->oh / a->phases + stay);
@@ -215,18 +235,21 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
     a->parts = parts_of(a, narrow, stay);
     for (size_t i = 0; i < 2 * LW_COUNT(tiles); i++) {
         const tile *t = &tiles[i / 2];
-        bool apart = i % 2;
+        bool apart = i % 2, cluster = apart && t->parts == IN_CLUSTER;
         int64_t all = tiles_of(a, t), blocks = all * (apart ? a->parts : 1);
         double clocks = clocks_of(c->d, a, t, apart);
-        if ((int)t->kind != kind || clocks >= best || blocks > INT32_MAX ||
-            (a->parts == 1 ? apart : !apart && !t->adds) || (apart && all > LW_CUDA_TILES))
+        if ((int)t->kind != kind || clocks >= best || blocks > INT32_MAX || !makes(a, t, apart) ||
+            (apart && !cluster && all > LW_CUDA_TILES))
             continue;
         best = clocks;
         a->apart = apart;
+        s->cluster = cluster;
         s->tiled.kernel = t->kernel;
         s->tiled.blocks = blocks;
         s->tiled.across = 1;
-        c->out->work_bytes = apart ? (size_t)(blocks * t->rows * t->columns) * sizeof(float) : 0;
+        c->out->work_bytes = apart && !cluster
+                                 ? (size_t)(blocks * t->rows * t->columns) * sizeof(float)
+                                 : 0;
     }
 }
 

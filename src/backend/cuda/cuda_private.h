@@ -78,6 +78,9 @@ bool lw_cuda_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
 /* Starts a kernel; args: the struct that cuda_kernels.def names. Failures are kept and told by the
  * device's next run. */
 void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args);
+/* The same of blocks that are clusters, so many neighbours each. */
+void lw_cuda_launch_clusters(cuda *d, lw_cuda_kernel k, int64_t blocks, int32_t of,
+                             const void *args);
 /* What kernels read the tick from. */
 const lw_cuda_tick *lw_cuda_tick_at(const cuda *d);
 /* Counters of a product's tiles. */

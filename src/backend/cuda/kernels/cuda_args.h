@@ -33,6 +33,7 @@ enum {
 }; /* columns, and depth, that kernels of their own take */
 
 enum { LW_CUDA_STAY_WIDTH = 32 }; /* of pictures whose pixels stay for all taps, most */
+enum { LW_CUDA_CLUSTER = 8 };     /* blocks of a cluster, most */
 
 /* C [m][n] = A B: rows of A are pictures' pixels or plain rows. */
 typedef struct lw_cuda_product {
@@ -59,13 +60,14 @@ typedef struct lw_cuda_product {
     int32_t kh, kw, stride, pad_t, pad_l;
     /* tiles: a matrix is pictures of a pixel */
     int32_t backward;   /* the product is conv2d_dx */
+    int32_t flat;       /* one tap: pixels are read where they are written */
     int32_t phases;     /* kinds of its pixels, each side; 1: all have the same taps */
     int32_t phase_rows; /* pixels of a kind; where pixels stay, positions up to the last pixel */
     lw_cuda_divider wide, high,
         pixels;        /* of a picture, of one kind, or with its zeros; all kinds' of a picture */
     int32_t parts;     /* of the depth, whose sums are added up in their order */
-    int32_t apart;     /* each has a block of its own */
-    float *part;       /* their sums then */
+    int32_t apart;     /* each has a block of its own: of a cluster, or */
+    float *part;       /* leaves its sums here */
     uint32_t *arrived; /* blocks of a tile that have theirs; zeros before and after */
     /* dropout of the sums behind the bias: 0 in drop_rows: none */
     int32_t drop_rows; /* rows of a row id */

@@ -5,6 +5,50 @@
  */
 #include "backend/cuda/kernels/cuda_tiles.h"
 
+/* Sums of all parts of a tile's depth, for the last block that has its own; others get false. */
+LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
+                            float *sum, unsigned char *shared)
+{
+    enum { AT_ONCE = 4 }; /* parts: they are far, and are asked for together */
+    const int numbers = t.rows * t.columns / t.threads, apart = t.threads * 4;
+    uint32_t *last = (uint32_t *)(void *)shared;
+    float *far = a->part + (int64_t)s->tile * a->parts * numbers * t.threads + LW_TID * 4;
+    float *own = far + (int64_t)s->part * numbers * t.threads;
+    LW_UNROLL
+    for (int i = 0; i < numbers; i += 4)
+        lw_write(own + i / 4 * apart, sum + i, 4);
+    LW_SYNC();
+    if (LW_TID == 0)
+        *last = lw_count_up(a->arrived + s->tile) == (uint32_t)a->parts - 1;
+    LW_SYNC();
+    bool mine = *last != 0;
+    LW_SYNC();
+    if (!mine)
+        return false;
+    LW_UNROLL
+    for (int i = 0; i < numbers; i++)
+        sum[i] = 0.0f;
+    LW_ROLLED
+    for (int k = 0; k < a->parts; k += AT_ONCE, far += AT_ONCE * numbers * t.threads) {
+        LW_UNROLL
+        for (int i = 0; i < numbers; i += 4) {
+            lw_four v[AT_ONCE];
+            LW_UNROLL
+            for (int m = 0; m < AT_ONCE; m++)
+                v[m] = k + m < a->parts ? lw_load_far(far + m * numbers * t.threads + i / 4 * apart)
+                                        : (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
+            LW_UNROLL
+            for (int m = 0; m < AT_ONCE; m++)
+                LW_UNROLL
+            for (int j = 0; j < 4; j++)
+                sum[i + j] += v[m].v[j];
+        }
+    }
+    if (LW_TID == 0)
+        a->arrived[s->tile] = 0;
+    return true;
+}
+
 LW_ON_DEVICE lw_four ffma_piece(const unsigned char *place, int row, int q)
 {
     return lw_four_floats((const float *)(const void *)(place + row * TILE_ROW + (q ^ row % 8) * 16));
@@ -18,7 +62,7 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
     int row0 = warp / across * 8 * high + lane / 4, column0 = warp % across * 4 * wide + lane % 4;
     float sum[64], total[32], *room = (float *)(void *)shared;
     tile_state s;
-    tile_begin(a, t, &s, shared);
+    tile_begin(a, t, &s, NULL, shared);
     LW_UNROLL
     for (int i = 0; i < high * wide; i++) {
         sum[i] = 0.0f;
@@ -57,26 +101,28 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
     }
     if (a->apart && !tile_join(a, t, &s, sum, shared))
         return;
+    tile_beside beside;
+    tile_find_and_ask(a, t, &s, tile_first_row(t, &s), &beside);
     LW_UNROLL
     for (int i = 0; i < high; i++)
         LW_UNROLL
         for (int j = 0; j < wide; j++)
             room[(row0 + i * 8) * tile_pitch(t) + column0 + j * 4] = sum[i * wide + j];
     LW_SYNC();
-    tile_finish(a, t, &s, room);
+    tile_finish(a, t, &s, room, &beside);
 }
 
 LW_KERNEL_EARLY(ffma_128x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 4, 4, 3, false, 0, false};
+    const tile_shape t = {256, 128, 128, 4, 4, 3, false, 0, false, false, 8};
     ffma_tile(&a, t, 4, 8, 8, false, shared);
 }
 
 LW_KERNEL_EARLY(ffma_64x64, lw_cuda_product, 128, 3)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {128, 64, 64, 4, 4, 3, false, 0, false};
+    const tile_shape t = {128, 64, 64, 4, 4, 3, false, 0, false, false, 4};
     ffma_tile(&a, t, 2, 4, 8, true, shared);
 }
 

@@ -124,9 +124,9 @@ LW_ON_DEVICE void stay_copy_pixels(const lw_cuda_product *a, const tile_shape t,
     LW_COPY_COMMIT();
 }
 
-/* Finds where everything is; the first weights come while kernels before are not through, then the first pixels. */
+/* Finds where everything is (beside: as in tile_begin); the first weights come while kernels before are not through, then the first pixels. */
 LW_ON_DEVICE void stay_begin(const lw_cuda_product *a, const tile_shape t, stay_state *s,
-                             unsigned char *shared)
+                             tile_beside *beside, unsigned char *shared)
 {
     uint64_t *barriers = stay_barriers(t, shared);
     stay_find(a, t, s);
@@ -140,6 +140,8 @@ LW_ON_DEVICE void stay_begin(const lw_cuda_product *a, const tile_shape t, stay_
             stay_fetch_weights(a, t, s, shared + 2 * stay_room(t), barriers);
     }
     stay_find_pixels(a, t, s);
+    if (beside)
+        tile_find_beside(a, t, &s->tile, tile_first_row(t, &s->tile), beside);
     LW_AWAIT_BEFORE();
     stay_copy_pixels(a, t, s, 0, shared);
     LW_SYNC();

@@ -217,7 +217,7 @@ void lw_emu_copy_commit(void);
 void lw_emu_copy_wait(
     int but); /* for all but the newest groups; -1: for those without a group, too */
 void lw_emu_fence_for_cores(void);
-extern unsigned char lw_emu_shared[];
+extern unsigned char *lw_emu_shared;
 void lw_emu_mma(float sum[4], const uint32_t left[4], const uint32_t right[2],
                 float (*number)(uint16_t bits));
 void lw_emu_ldmatrix(uint32_t out[4], const void *row, bool transposed);

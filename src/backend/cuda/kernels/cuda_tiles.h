@@ -12,8 +12,10 @@
  * upsampling), each of the stride^2 kinds of pixels has its own taps and its own tiles: no zeros are multiplied.
  *
  * A depth of parts has a sum for each, which are added up in their order. Where there are few tiles, the parts of one are
- * `apart`: each has a block of its own, sums go to memory, and the last block that comes adds them up; else one block makes
- * them one after the other. That is the same number either way, so that bits do not depend on how many pictures there are.
+ * `apart`: each has a block of its own; else one block makes them one after the other. That is the same number either way, so
+ * that bits do not depend on how many pictures there are. Blocks of compute capability 9.0 are a cluster then, who read each
+ * other's shared memory, and each finishes its share of the rows; in f32 sums go to memory, and the last block that comes adds
+ * them up.
  *
  * All of it is short code: every launch fetches its instructions anew, which unrolled code is slower at than at anything else.
  */
@@ -31,7 +33,9 @@ typedef struct tile_shape {
     int places, ahead;
     bool cores; /* tensor cores read the places by themselves */
     int taps; /* > 0: pixels stay for all nine taps (cuda_pixels_stay.h), so many of which are a step */
-    bool half; /* of a matrix whose rows are so many halves of pieces */
+    bool half;    /* of a matrix whose rows are so many halves of pieces */
+    bool cluster; /* parts of the depth are blocks of one cluster */
+    int at_once;  /* rows of a thread that are finished together: as many as it has registers for */
 } tile_shape;
 
 /* Pixel (b, i, j) of a row of its kind. */
@@ -67,12 +71,14 @@ LW_ON_DEVICE tile_pixel tile_pixel_of(const lw_cuda_product *a, int32_t r)
 LW_ON_DEVICE void tile_find_block(const lw_cuda_product *a, const tile_shape t, tile_state *s)
 {
     int32_t bx = (int32_t)LW_BX, across = (a->n + t.columns - 1) / t.columns;
-    int32_t high = (a->phase_rows + t.rows - 1) / t.rows, rest = bx / across;
-    int32_t shares = a->apart ? a->parts : 1, down = rest / shares, phase = down / high;
-    s->column0 = bx % across * t.columns;
+    int32_t high = (a->phase_rows + t.rows - 1) / t.rows, shares = a->apart ? a->parts : 1;
+    int32_t down, phase;
+    s->part = bx % shares; /* side by side, as blocks of a cluster are */
+    s->tile = bx / shares;
+    down = s->tile / across;
+    phase = down / high;
+    s->column0 = s->tile % across * t.columns;
     s->row0 = down % high * t.rows;
-    s->part = rest % shares;
-    s->tile = down * across + bx % across;
     s->phase_y = phase / a->phases;
     s->phase_x = phase % a->phases;
     s->tap_y = a->backward ? (s->phase_y + a->pad_t) % a->phases : 0;
@@ -115,51 +121,81 @@ LW_ON_DEVICE void tile_find_depth(const lw_cuda_product *a, const tile_shape t, 
     int32_t k = first * depth + LW_TID % TILE_PIECES * t.piece;
     s->n = (a->apart ? tile_part_begin(a, steps, s->part + 1) : steps) - first;
     s->part_end = a->apart ? s->n : tile_part_begin(a, steps, 1);
-    s->c = k % a->c;
+    s->c = a->flat ? k : k % a->c;
     s->ty = k / a->c / wide;
     s->tx = k / a->c % wide;
 }
 
-/* This thread's pieces of the next place, if there is one. */
-LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_state *s,
-                            bool another, unsigned char *place)
+/* Where a thread's piece of the depth is, of which there are more than there are numbers. */
+LW_ON_DEVICE bool tile_in_depth(const lw_cuda_product *a, const tile_state *s)
+{
+    return a->flat ? s->c < a->c : s->ty < a->kh / a->phases;
+}
+
+/* This thread's pieces of the next place's pixels. */
+LW_ON_DEVICE void tile_copy_pixels(const lw_cuda_product *a, const tile_shape t,
+                                   const tile_state *s, unsigned char *place)
 {
     const int apart = t.threads / TILE_PIECES;
+    const bool there = tile_in_depth(a, s);
     int row = LW_TID / TILE_PIECES, q = LW_TID % TILE_PIECES;
     unsigned char *to = place + row * TILE_ROW + (q ^ row % 8) * 16;
-    bool there = s->ty < a->kh / a->phases;
-    int32_t dy = a->backward ? -s->ty : s->ty, dx = a->backward ? -s->tx : s->tx;
-    int32_t off = (dy * a->width + dx) * (a->ldx / tile_unit(t)) + s->c / tile_unit(t);
-    int32_t tap = (s->tap_y + s->ty * a->phases) * a->kw + s->tap_x + s->tx * a->phases;
     const unsigned char *x = (const unsigned char *)a->x;
-    const unsigned char *w = (const unsigned char *)a->w;
-    int64_t column = (int64_t)(s->column0 + row) * (a->w_pitch / t.piece) +
-                     (int64_t)tap * (a->c / t.piece) + s->c / t.piece;
-    if (another) {
+    if (a->flat && !t.half) {
+        const unsigned char *from = x + s->c / t.piece * 16;
         LW_UNROLL
         for (int i = 0; i < t.rows / apart; i++) {
-            int32_t y = s->y[i] + dy, at_x = s->x[i] + dx;
-            bool in = there && y >= 0 && y < a->h && at_x >= 0 && at_x < a->width;
-            if (t.half) {
-                const unsigned char *from = x + (in ? (int64_t)(s->at[i] + off) * 8 : 0);
-                bool second = in && s->c + t.piece / 2 < a->c;
-                lw_copy_async_8(to + i * apart * TILE_ROW, from, in);
-                lw_copy_async_8(to + i * apart * TILE_ROW + 8, second ? from + 8 : x, second);
-            } else {
-                lw_copy_async(to + i * apart * TILE_ROW,
-                              x + (in ? (int64_t)(s->at[i] + off) * 16 : 0), in);
-            }
+            bool in = there && s->y[i] >= 0;
+            lw_copy_async(to + i * apart * TILE_ROW, in ? from + (int64_t)s->at[i] * 16 : x, in);
         }
-        to += t.rows * TILE_ROW;
-        LW_UNROLL
-        for (int i = 0; i < t.columns / apart; i++) {
-            bool in = there && s->column0 + row + i * apart < a->n;
-            int64_t at = column + (int64_t)i * apart * (a->w_pitch / t.piece);
-            lw_copy_async(to + i * apart * TILE_ROW, w + (in ? at * 16 : 0), in);
+        return;
+    }
+    int32_t dy = a->backward ? -s->ty : s->ty, dx = a->backward ? -s->tx : s->tx;
+    int32_t off = (dy * a->width + dx) * (a->ldx / tile_unit(t)) + s->c / tile_unit(t);
+    LW_UNROLL
+    for (int i = 0; i < t.rows / apart; i++) {
+        int32_t y = s->y[i] + dy, at_x = s->x[i] + dx;
+        bool in = there && y >= 0 && y < a->h && at_x >= 0 && at_x < a->width;
+        if (t.half) {
+            const unsigned char *from = x + (in ? (int64_t)(s->at[i] + off) * 8 : 0);
+            bool second = in && s->c + t.piece / 2 < a->c;
+            lw_copy_async_8(to + i * apart * TILE_ROW, from, in);
+            lw_copy_async_8(to + i * apart * TILE_ROW + 8, second ? from + 8 : x, second);
+        } else {
+            lw_copy_async(to + i * apart * TILE_ROW, x + (in ? (int64_t)(s->at[i] + off) * 16 : 0),
+                          in);
         }
     }
-    LW_COPY_COMMIT();
+}
+
+/* The same of weights, which lie behind the pixels. */
+LW_ON_DEVICE void tile_copy_weights(const lw_cuda_product *a, const tile_shape t,
+                                    const tile_state *s, unsigned char *place)
+{
+    const int apart = t.threads / TILE_PIECES;
+    const bool there = tile_in_depth(a, s);
+    int row = LW_TID / TILE_PIECES, q = LW_TID % TILE_PIECES;
+    int32_t tap = a->flat ? 0
+                          : (s->tap_y + s->ty * a->phases) * a->kw + s->tap_x + s->tx * a->phases;
+    unsigned char *to = place + (t.rows + row) * TILE_ROW + (q ^ row % 8) * 16;
+    const unsigned char *w = (const unsigned char *)a->w;
+    const unsigned char *from = w + ((int64_t)(s->column0 + row) * (a->w_pitch / t.piece) +
+                                     (tap * (a->c / t.piece) + s->c / t.piece)) *
+                                        16;
+    LW_UNROLL
+    for (int i = 0; i < t.columns / apart; i++) {
+        bool in = there && s->column0 + row + i * apart < a->n;
+        lw_copy_async(to + i * apart * TILE_ROW, in ? from : w, in);
+        from += (int64_t)a->w_pitch / t.piece * (apart * 16);
+    }
+}
+
+/* To the next place's piece of the depth. */
+LW_ON_DEVICE void tile_advance(const lw_cuda_product *a, const tile_shape t, tile_state *s)
+{
     s->c += TILE_PIECES * t.piece;
+    if (a->flat)
+        return;
     while (s->c >= a->c) {
         s->c -= a->c;
         if (++s->tx == a->kw / a->phases) {
@@ -167,6 +203,18 @@ LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_s
             s->ty++;
         }
     }
+}
+
+/* This thread's pieces of the next place, if there is one. */
+LW_ON_DEVICE void tile_copy(const lw_cuda_product *a, const tile_shape t, tile_state *s,
+                            bool another, unsigned char *place)
+{
+    if (another) {
+        tile_copy_pixels(a, t, s, place);
+        tile_copy_weights(a, t, s, place);
+    }
+    LW_COPY_COMMIT();
+    tile_advance(a, t, s);
 }
 
 /* Weights of this block's columns and depth go to the second cache while kernels before are not through. */
@@ -182,22 +230,146 @@ LW_ON_DEVICE void tile_prefetch(const lw_cuda_product *a, const tile_shape t, co
                     n / t.piece * 16);
 }
 
-/* Finds where everything is and fills the first places. */
+/* Numbers from row to row of sums in shared memory: eight lanes' rows are in different banks. */
+LW_ON_DEVICE int tile_pitch(const tile_shape t)
+{
+    return t.columns + 8;
+}
+
+/* The row of the result that row r of this kind of pixels is; -1: none. */
+LW_ON_DEVICE int32_t tile_row_of(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
+                                 int32_t r)
+{
+    if (r >= a->phase_rows)
+        return -1;
+    if (a->phases == 1 && !t.taps)
+        return r;
+    tile_pixel at = tile_pixel_of(a, r);
+    if (t.taps && (at.i == a->oh || at.j == a->ow)) /* zeros between lines */
+        return -1;
+    return (at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow + at.j * a->phases + s->phase_x;
+}
+
+/*
+ * Behind the sums a thread has four columns of every so many rows of the tile, and finishes some of them at once. What is beside
+ * their sums is far: it is asked for together, and before it is wanted.
+ *
+ *     sums + bias + its picture's row + residual, then the activation
+ *
+ * Where parts of the depth are blocks of a cluster, each block has its share of the rows, whose sums it reads from all.
+ */
+enum { TILE_AT_ONCE = 8 }; /* rows of a thread, most */
+typedef struct tile_beside {
+    int32_t row[TILE_AT_ONCE];     /* of the result; -1: none */
+    int32_t picture[TILE_AT_ONCE]; /* where its picture's row of image_bias begins */
+    lw_four bias, image[TILE_AT_ONCE];
+    lw_four residual[TILE_AT_ONCE]; /* as it comes: of bf16 two words */
+} tile_beside;
+
+/* The first of a thread's four columns. */
+LW_ON_DEVICE int32_t tile_column(const tile_shape t, const tile_state *s)
+{
+    return s->column0 + LW_TID % (t.columns / 4) * 4;
+}
+/* A thread's rows of the tile: the first, and how far they are from each other. */
+LW_ON_DEVICE int tile_first_row(const tile_shape t, const tile_state *s)
+{
+    const int across = t.columns / 4, apart = t.threads / across;
+    return LW_TID / across + (t.cluster ? s->part * apart : 0);
+}
+LW_ON_DEVICE int tile_row_step(const lw_cuda_product *a, const tile_shape t)
+{
+    const int apart = t.threads / (t.columns / 4);
+    return t.cluster ? a->parts * apart : apart;
+}
+
+/* Which rows of the result those of this thread from r0 on are. */
+LW_ON_DEVICE void tile_find_beside(const lw_cuda_product *a, const tile_shape t,
+                                   const tile_state *s, int r0, tile_beside *b)
+{
+    const int step = tile_row_step(a, t);
+    LW_UNROLL
+    for (int i = 0; i < t.at_once; i++)
+        b->row[i] = r0 + i * step < t.rows ? tile_row_of(a, t, s, s->row0 + r0 + i * step) : -1;
+    if (a->image_bias) {
+        LW_UNROLL
+        for (int i = 0; i < t.at_once; i++)
+            b->picture[i] = lw_divide(b->row[i] < 0 ? 0 : b->row[i], &a->pixels) * a->n;
+    }
+}
+
+/* Asks for what is beside them. */
+LW_ON_DEVICE void tile_ask(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
+                           tile_beside *b)
+{
+    int32_t column = tile_column(t, s);
+    column = column < a->n ? column : 0;
+    b->bias = (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
+    if (a->bias)
+        b->bias = lw_four_floats(a->bias + column);
+    if (a->residual && !a->drop_rows) {
+        LW_UNROLL
+        for (int i = 0; i < t.at_once; i++) {
+            int64_t at = (b->row[i] < 0 ? 0 : b->row[i]) * (int64_t)a->ld_residual + column;
+            if (a->residual_narrow) {
+                lw_words w = *(const lw_words *)(const void *)((const uint16_t *)a->residual + at);
+                b->residual[i].v[0] = lw_bits_to_float(w.v[0]);
+                b->residual[i].v[1] = lw_bits_to_float(w.v[1]);
+            } else {
+                b->residual[i] = lw_four_floats((const float *)a->residual + at);
+            }
+        }
+    }
+    if (a->image_bias) {
+        LW_UNROLL
+        for (int i = 0; i < t.at_once; i++)
+            b->image[i] = lw_four_floats(a->image_bias + b->picture[i] + column);
+    }
+}
+
+/* Both. */
+LW_ON_DEVICE void tile_find_and_ask(const lw_cuda_product *a, const tile_shape t,
+                                    const tile_state *s, int r0, tile_beside *b)
+{
+    tile_find_beside(a, t, s, r0, b);
+    tile_ask(a, t, s, b);
+}
+
+/* Finds where everything is (beside: this thread's first rows, too) and fills the first places. What tensor cores multiply by is packed, which no kernel of a recording
+ * does: it is copied while kernels before are not through. */
 LW_ON_DEVICE void tile_begin(const lw_cuda_product *a, const tile_shape t, tile_state *s,
-                             unsigned char *ring)
+                             tile_beside *beside, unsigned char *ring)
 {
     const int place = (t.rows + t.columns) * TILE_ROW;
     tile_find_block(a, t, s);
     tile_find_depth(a, t, s);
     tile_prefetch(a, t, s);
     tile_find_rows(a, t, s);
+    if (beside)
+        tile_find_beside(a, t, s, tile_first_row(t, s), beside);
     s->step = 0;
     s->now = t.places - 1;
     s->next = t.ahead;
+    const int32_t c = s->c, ty = s->ty, tx = s->tx;
+    LW_ROLLED
+    for (int i = 0; i < t.ahead && t.cores; i++) {
+        if (i < s->n)
+            tile_copy_weights(a, t, s, ring + i * place);
+        tile_advance(a, t, s);
+    }
+    s->c = c;
+    s->ty = ty;
+    s->tx = tx;
     LW_AWAIT_BEFORE();
     LW_ROLLED
-    for (int i = 0; i < t.ahead; i++)
-        tile_copy(a, t, s, i < s->n, ring + i * place);
+    for (int i = 0; i < t.ahead; i++) {
+        if (i < s->n)
+            tile_copy_pixels(a, t, s, ring + i * place);
+        if (i < s->n && !t.cores)
+            tile_copy_weights(a, t, s, ring + i * place);
+        LW_COPY_COMMIT();
+        tile_advance(a, t, s);
+    }
 }
 
 /* The next step's place, which has come; all threads are through the places before but for the newest places - 1 - ahead. */
@@ -236,137 +408,60 @@ LW_ON_DEVICE void tile_keep(float *total, float *sum, const int numbers)
     }
 }
 
-/* Sums of all parts of a tile's depth, for the last block that has its own; others get false. */
-LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
-                            float *sum, unsigned char *shared)
+/* What is behind the sums v of these rows, up to the result. */
+LW_ON_DEVICE void tile_finish_rows(const lw_cuda_product *a, const tile_shape t, int32_t column,
+                                   const tile_beside *b, lw_four *v)
 {
-    enum { AT_ONCE = 4 }; /* parts: they are far, and are asked for together */
-    const int numbers = t.rows * t.columns / t.threads, apart = t.threads * 4;
-    uint32_t *last = (uint32_t *)(void *)shared;
-    float *far = a->part + (int64_t)s->tile * a->parts * numbers * t.threads + LW_TID * 4;
-    float *own = far + (int64_t)s->part * numbers * t.threads;
+    const int n = t.at_once;
     LW_UNROLL
-    for (int i = 0; i < numbers; i += 4)
-        lw_write(own + i / 4 * apart, sum + i, 4);
-    LW_SYNC();
-    if (LW_TID == 0)
-        *last = lw_count_up(a->arrived + s->tile) == (uint32_t)a->parts - 1;
-    LW_SYNC();
-    bool mine = *last != 0;
-    LW_SYNC();
-    if (!mine)
-        return false;
-    LW_UNROLL
-    for (int i = 0; i < numbers; i++)
-        sum[i] = 0.0f;
-    LW_ROLLED
-    for (int k = 0; k < a->parts; k += AT_ONCE, far += AT_ONCE * numbers * t.threads) {
+    for (int i = 0; i < n; i++)
+        lw_four_add(&v[i], b->bias);
+    if (a->image_bias) {
         LW_UNROLL
-        for (int i = 0; i < numbers; i += 4) {
-            lw_four v[AT_ONCE];
-            LW_UNROLL
-            for (int m = 0; m < AT_ONCE; m++)
-                v[m] = k + m < a->parts ? lw_load_far(far + m * numbers * t.threads + i / 4 * apart)
-                                        : (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
-            LW_UNROLL
-            for (int m = 0; m < AT_ONCE; m++)
-                LW_UNROLL
-            for (int j = 0; j < 4; j++)
-                sum[i + j] += v[m].v[j];
+        for (int i = 0; i < n; i++)
+            lw_four_add(&v[i], b->image[i]);
+    }
+    if (a->residual && !a->drop_rows) {
+        LW_UNROLL
+        for (int i = 0; i < n; i++) {
+            lw_four w = b->residual[i];
+            if (a->residual_narrow) {
+                const lw_words two = {{lw_float_to_bits(w.v[0]), lw_float_to_bits(w.v[1])}};
+                lw_read_bf16(w.v, (const uint16_t *)(const void *)&two, 4);
+            }
+            lw_four_add(&v[i], w);
         }
     }
-    if (LW_TID == 0)
-        a->arrived[s->tile] = 0;
-    return true;
+    product_write_fours(a, b->row, column, v, n);
 }
 
-/* Numbers from row to row of sums in shared memory: eight lanes' rows are in different banks. */
-LW_ON_DEVICE int tile_pitch(const tile_shape t)
-{
-    return t.columns + 8;
-}
-
-/* The row of the result that row r of this kind of pixels is; -1: none. */
-LW_ON_DEVICE int32_t tile_row_of(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
-                                 int32_t r)
-{
-    if (r >= a->phase_rows)
-        return -1;
-    if (a->phases == 1 && !t.taps)
-        return r;
-    tile_pixel at = tile_pixel_of(a, r);
-    if (t.taps && (at.i == a->oh || at.j == a->ow)) /* zeros between lines */
-        return -1;
-    return (at.b * a->oh + at.i * a->phases + s->phase_y) * a->ow + at.j * a->phases + s->phase_x;
-}
-
-/* Rows of a thread that are finished at once: what is beside their sums is far, and asked for together. */
-enum { TILE_AT_ONCE = 8 };
-
-/* What is beside the sums of these rows and four columns is added to them; of rows that are none, anything. */
-LW_ON_DEVICE void tile_add(lw_four *v, const int32_t *row, const void *beside, int64_t pitch,
-                           int32_t column, const int narrow)
-{
-    lw_words raw[TILE_AT_ONCE];
-    lw_four w[TILE_AT_ONCE];
-    LW_UNROLL
-    for (int i = 0; i < TILE_AT_ONCE; i++) {
-        int64_t at = (row[i] < 0 ? 0 : row[i]) * pitch + column;
-        if (narrow)
-            raw[i] = *(const lw_words *)(const void *)((const uint16_t *)beside + at);
-        else
-            w[i] = lw_four_floats((const float *)beside + at);
-    }
-    LW_UNROLL
-    for (int i = 0; i < TILE_AT_ONCE; i++) {
-        if (narrow)
-            lw_read_bf16(w[i].v, (const uint16_t *)(const void *)&raw[i], 4);
-        lw_four_add(&v[i], w[i]);
-    }
-}
-
-/* The same of what each picture has a row of. */
-LW_ON_DEVICE void tile_add_of_image(const lw_cuda_product *a, lw_four *v, const int32_t *row,
-                                    int32_t column)
-{
-    int32_t image[TILE_AT_ONCE];
-    LW_UNROLL
-    for (int i = 0; i < TILE_AT_ONCE; i++)
-        image[i] = lw_divide(row[i] < 0 ? 0 : row[i], &a->pixels);
-    tile_add(v, image, a->image_bias, a->n, column, 0);
-}
-
-/* What is behind the sums, from shared memory: a thread has four columns of every so many rows. */
+/* What is behind the sums, from shared memory; b: beside this thread's first rows. */
 LW_ON_DEVICE void tile_finish(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
-                              const float *room)
+                              const float *room, tile_beside *b)
 {
-    const int across = t.columns / 4, apart = t.threads / across;
-    int32_t column = s->column0 + LW_TID % across * 4;
+    const int n = t.at_once, step = tile_row_step(a, t);
+    int32_t column = tile_column(t, s);
     if (column >= a->n)
         return;
-    lw_four bias = {{0.0f, 0.0f, 0.0f, 0.0f}};
-    if (a->bias)
-        bias = lw_four_floats(a->bias + column);
-    room += LW_TID % across * 4;
+    room += column - s->column0;
     LW_ROLLED
-    for (int r0 = LW_TID / across; r0 < t.rows; r0 += TILE_AT_ONCE * apart) {
+    for (int r0 = tile_first_row(t, s); r0 < t.rows; r0 += n * step) {
         lw_four v[TILE_AT_ONCE];
-        int32_t row[TILE_AT_ONCE];
+        tile_beside next;
+        const bool more = n * step < t.rows && r0 + n * step < t.rows;
+        const bool ahead = n == TILE_AT_ONCE; /* there are registers for two times of it */
         LW_UNROLL
-        for (int i = 0; i < TILE_AT_ONCE; i++) {
-            row[i] = tile_row_of(a, t, s, s->row0 + r0 + i * apart);
-            v[i] = lw_four_floats(room + (r0 + i * apart) * tile_pitch(t));
-            lw_four_add(&v[i], bias);
-        }
-        if (a->image_bias)
-            tile_add_of_image(a, v, row, column);
-        if (a->residual && !a->drop_rows) {
-            if (a->residual_narrow)
-                tile_add(v, row, a->residual, a->ld_residual, column, 1);
-            else
-                tile_add(v, row, a->residual, a->ld_residual, column, 0);
-        }
-        product_write_fours(a, row, column, v, TILE_AT_ONCE);
+        for (int i = 0; i < n; i++)
+            v[i] = lw_four_floats(room + (r0 + i * step) * tile_pitch(t));
+        if (ahead && more)
+            tile_find_and_ask(a, t, s, r0 + n * step, &next);
+        tile_finish_rows(a, t, column, b, v);
+        if (!more)
+            break;
+        if (ahead)
+            *b = next;
+        else
+            tile_find_and_ask(a, t, s, r0 + n * step, b);
     }
 }
 

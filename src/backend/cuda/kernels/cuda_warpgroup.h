@@ -55,6 +55,25 @@ LW_ON_DEVICE void lw_barrier_wait(uint64_t *b, uint32_t odd)
                      : "memory");
 }
 
+/* Blocks of a cluster: all threads of all of them say that they came, and wait until all have; what was written before is seen
+ * behind it. A block's shared memory is there for the others until it ends. */
+#define LW_CLUSTER_ARRIVE() asm volatile("barrier.cluster.arrive.release;" ::: "memory")
+#define LW_CLUSTER_WAIT() asm volatile("barrier.cluster.wait.acquire;" ::: "memory")
+/* Four numbers where block `block` of the cluster has what this one has at `own`. */
+LW_ON_DEVICE lw_four lw_load_cluster(const float *own, int block)
+{
+    uint32_t at;
+    lw_four v;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(at)
+                 : "r"(lw_shared_at(own)), "r"(block));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.v[0]), "=f"(v.v[1]), "=f"(v.v[2]), "=f"(v.v[3])
+                 : "r"(at)
+                 : "memory");
+    return v;
+}
+
 /* Before products of sums that were touched. */
 #define LW_GROUP_BEGIN() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
 /* The products begun since the last of these are a group; all groups but the newest n are done. */
@@ -108,6 +127,12 @@ void lw_emu_barrier_make(uint64_t *b);
 void lw_emu_barrier_expect(uint64_t *b, uint32_t bytes);
 void lw_emu_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *b);
 void lw_emu_barrier_wait(uint64_t *b, uint32_t odd); /* copies land no earlier than here */
+void lw_emu_cluster_arrive(void);
+void lw_emu_cluster_wait(void);
+const void *lw_emu_in_cluster(const void *own, int block);
+#define LW_CLUSTER_ARRIVE() lw_emu_cluster_arrive()
+#define LW_CLUSTER_WAIT() lw_emu_cluster_wait()
+#define lw_load_cluster(own, block) lw_four_floats((const float *)lw_emu_in_cluster(own, block))
 #define LW_BARRIERS_MADE() ((void)0)
 #define lw_barrier_make(b) lw_emu_barrier_make(b)
 #define lw_barrier_expect(b, bytes) lw_emu_barrier_expect(b, bytes)

@@ -29,10 +29,48 @@ LW_ON_DEVICE void wgmma_clear(float *sum, const int numbers)
         sum[i] = 0.0f;
 }
 
+/* Are all rows of a thread finished at once? Then what is beside them is asked for while the first pixels are on their way. */
+LW_ON_DEVICE bool wgmma_asks_early(const tile_shape t)
+{
+    return t.cluster || t.rows * t.columns == t.threads * t.at_once * 4;
+}
+
+/* Sums of all parts, each of which lies in the room of a block of the cluster. */
+LW_ON_DEVICE void wgmma_finish_cluster(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
+                                       const float *room, const tile_beside *b)
+{
+    const int n = t.at_once, step = tile_row_step(a, t);
+    int32_t column = tile_column(t, s);
+    const lw_four none = {{0.0f, 0.0f, 0.0f, 0.0f}};
+    lw_four v[TILE_AT_ONCE];
+    LW_CLUSTER_ARRIVE();
+    LW_CLUSTER_WAIT();
+    room += tile_first_row(t, s) * tile_pitch(t) + column - s->column0;
+    LW_UNROLL
+    for (int i = 0; i < n; i++) {
+        lw_four part[LW_CUDA_CLUSTER];
+        v[i] = none;
+        if (tile_first_row(t, s) + i * step >= t.rows)
+            continue;
+        LW_UNROLL
+        for (int p = 0; p < LW_CUDA_CLUSTER; p++)
+            part[p] = p < a->parts ? lw_load_cluster(room + i * step * tile_pitch(t), p) : none;
+        LW_UNROLL
+        for (int p = 0; p < LW_CUDA_CLUSTER; p++)
+            if (p < a->parts)
+                lw_four_add(&v[i], part[p]);
+    }
+    /* this block has read; none goes before all have */
+    LW_CLUSTER_ARRIVE();
+    if (column < a->n)
+        tile_finish_rows(a, t, column, b, v);
+    LW_CLUSTER_WAIT();
+}
+
 /* Behind the last product: sums, and those of parts before if there are any, to what is made of them. */
 LW_ON_DEVICE void wgmma_end(const lw_cuda_product *a, const tile_shape t, const int blocks,
                             const tile_state *s, float *sum, const float *total,
-                            unsigned char *shared)
+                            tile_beside *beside, unsigned char *shared)
 {
     int warp = LW_TID / 32, lane = LW_TID % 32;
     float *room = (float *)(void *)shared;
@@ -44,8 +82,9 @@ LW_ON_DEVICE void wgmma_end(const lw_cuda_product *a, const tile_shape t, const 
         for (int i = 0; i < blocks * t.columns / 2; i++)
             sum[i] += total[i];
     }
-    if (a->apart && !tile_join(a, t, s, sum, shared))
-        return;
+    const bool early = wgmma_asks_early(t), full = t.at_once < TILE_AT_ONCE; /* of registers, while there are sums */
+    if (!early && !full)
+        tile_find_and_ask(a, t, s, tile_first_row(t, s), beside);
     LW_UNROLL
     for (int i = 0; i < blocks; i++)
         LW_UNROLL
@@ -54,8 +93,14 @@ LW_ON_DEVICE void wgmma_end(const lw_cuda_product *a, const tile_shape t, const 
         lw_two two = {{sum[i * t.columns / 2 + j * 2], sum[i * t.columns / 2 + j * 2 + 1]}};
         *(lw_two *)(void *)(room + row * tile_pitch(t) + j / 2 * 8 + lane % 4 * 2) = two;
     }
-    LW_SYNC();
-    tile_finish(a, t, s, room);
+    if (!early && full)
+        tile_find_and_ask(a, t, s, tile_first_row(t, s), beside);
+    if (t.cluster) {
+        wgmma_finish_cluster(a, t, s, room, beside);
+    } else {
+        LW_SYNC();
+        tile_finish(a, t, s, room, beside);
+    }
 }
 
 /* `blocks` of 64 rows for each group; adds: there is room for the sums of parts before */
@@ -65,8 +110,11 @@ LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const
     const int numbers = blocks * t.columns / 2;
     int row0 = LW_TID / 128 * blocks * 64;
     float sum[128], total[64];
+    tile_beside beside;
     tile_state s;
-    tile_begin(a, t, &s, shared);
+    tile_begin(a, t, &s, wgmma_asks_early(t) ? &beside : NULL, shared);
+    if (wgmma_asks_early(t))
+        tile_ask(a, t, &s, &beside);
     wgmma_clear(sum, numbers);
     if (adds)
         wgmma_clear(total, numbers);
@@ -83,7 +131,7 @@ LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const
         LW_GROUP_WAIT_FOR(0);
         tile_keep(total, sum, numbers);
     }
-    wgmma_end(a, t, blocks, &s, sum, adds ? total : NULL, shared);
+    wgmma_end(a, t, blocks, &s, sum, adds ? total : NULL, &beside, shared);
 }
 
 /* The same of pixels that stay. */
@@ -93,8 +141,11 @@ LW_ON_DEVICE void wgmma_stay(const lw_cuda_product *a, const tile_shape t, const
     const int numbers = blocks * t.columns / 2;
     int row0 = LW_TID / 128 * blocks * 64;
     float sum[128], total[64];
+    tile_beside beside;
     stay_state s;
-    stay_begin(a, t, &s, shared);
+    stay_begin(a, t, &s, wgmma_asks_early(t) ? &beside : NULL, shared);
+    if (wgmma_asks_early(t))
+        tile_ask(a, t, &s.tile, &beside);
     wgmma_clear(sum, numbers);
     if (adds)
         wgmma_clear(total, numbers);
@@ -123,13 +174,13 @@ LW_ON_DEVICE void wgmma_stay(const lw_cuda_product *a, const tile_shape t, const
         LW_GROUP_WAIT_FOR(0);
         tile_keep(total, sum, numbers);
     }
-    wgmma_end(a, t, blocks, &s.tile, sum, adds ? total : NULL, shared);
+    wgmma_end(a, t, blocks, &s.tile, sum, adds ? total : NULL, &beside, shared);
 }
 
 LW_KERNEL_EARLY(wgmma_256x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 256, 128, 8, 4, 2, true, 0, false};
+    const tile_shape t = {256, 256, 128, 8, 4, 2, true, 0, false, false, 8};
     wgmma_tile(&a, t, 2, false, shared);
 }
 
@@ -137,14 +188,14 @@ LW_KERNEL_EARLY(wgmma_256x128, lw_cuda_product, 256, 1)
 LW_KERNEL_EARLY(wgmma_256x128_half, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 256, 128, 8, 4, 2, true, 0, true};
+    const tile_shape t = {256, 256, 128, 8, 4, 2, true, 0, true, false, 8};
     wgmma_tile(&a, t, 2, false, shared);
 }
 
 LW_KERNEL_EARLY(wgmma_128x128, lw_cuda_product, 256, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 0, false};
+    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 0, false, false, 4};
     wgmma_tile(&a, t, 1, false, shared);
 }
 
@@ -152,28 +203,36 @@ LW_KERNEL_EARLY(wgmma_128x128, lw_cuda_product, 256, 2)
 LW_KERNEL_EARLY(wgmma_128x128_parts, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 8, 6, 4, true, 0, false};
+    const tile_shape t = {256, 128, 128, 8, 6, 4, true, 0, false, false, 8};
     wgmma_tile(&a, t, 1, true, shared);
 }
 
 LW_KERNEL_EARLY(wgmma_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {128, 64, 64, 8, 6, 4, true, 0, false};
+    const tile_shape t = {128, 64, 64, 8, 6, 4, true, 0, false, false, 8};
     wgmma_tile(&a, t, 1, true, shared);
+}
+
+/* Parts of the depth, each a block of a cluster. */
+LW_KERNEL_EARLY(wgmma_64x64_cluster, lw_cuda_product, 128, 2)
+{
+    LW_SHARED_AT_LAUNCH(shared);
+    const tile_shape t = {128, 64, 64, 8, 6, 4, true, 0, false, true, 4};
+    wgmma_tile(&a, t, 1, false, shared);
 }
 
 LW_KERNEL_EARLY(stay_256x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 256, 128, 8, 3, 1, true, 3, false};
+    const tile_shape t = {256, 256, 128, 8, 3, 1, true, 3, false, false, 8};
     wgmma_stay(&a, t, 2, false, shared);
 }
 
 LW_KERNEL_EARLY(stay_128x128, lw_cuda_product, 256, 1)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 3, false};
+    const tile_shape t = {256, 128, 128, 8, 3, 1, true, 3, false, false, 8};
     wgmma_stay(&a, t, 1, true, shared);
 }
 
@@ -181,7 +240,7 @@ LW_KERNEL_EARLY(stay_128x128, lw_cuda_product, 256, 1)
 LW_KERNEL_EARLY(stay_128x128_two, lw_cuda_product, 256, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {256, 128, 128, 8, 3, 2, true, 1, false};
+    const tile_shape t = {256, 128, 128, 8, 3, 2, true, 1, false, false, 4};
     wgmma_stay(&a, t, 1, false, shared);
 }
 
@@ -189,6 +248,13 @@ LW_KERNEL_EARLY(stay_128x128_two, lw_cuda_product, 256, 2)
 LW_KERNEL_EARLY(stay_64x64, lw_cuda_product, 128, 2)
 {
     LW_SHARED_AT_LAUNCH(shared);
-    const tile_shape t = {128, 64, 64, 8, 3, 1, true, 3, false};
+    const tile_shape t = {128, 64, 64, 8, 3, 1, true, 3, false, false, 8};
     wgmma_stay(&a, t, 1, true, shared);
+}
+
+LW_KERNEL_EARLY(stay_64x64_cluster, lw_cuda_product, 128, 2)
+{
+    LW_SHARED_AT_LAUNCH(shared);
+    const tile_shape t = {128, 64, 64, 8, 3, 1, true, 3, false, true, 4};
+    wgmma_stay(&a, t, 1, false, shared);
 }
