@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A libcuda.so.1 for machines without a GPU: memory is the host's, streams do everything at once,
- * and kernels are those of src/backend/cuda/kernels compiled as C (emulated_words.c), block by block.
+ * and kernels are those of src/backend/cuda/kernels compiled as C (emulated_threads.c, emulated_words.c), block by block.
  * Kernels of a recording may start early on a GPU: what they read before they wait must be what it was
  * when the recording was started.
  *

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The emulating driver, a libcuda.so.1 in a folder of its own, with the GPU's kernels compiled as C.
 set(dir ${CMAKE_BINARY_DIR}/emulated_gpu)
-add_library(emulated_gpu SHARED ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_driver.c ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_words.c)
+add_library(emulated_gpu SHARED ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_driver.c
+  ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_threads.c ${CMAKE_SOURCE_DIR}/tests/cuda/emulated_words.c)
 foreach(family ${LW_CUDA_FAMILIES})
   set(copy ${CMAKE_BINARY_DIR}/generated/emulated_${family}.c)
   file(GENERATE OUTPUT ${copy} CONTENT "#include \"backend/cuda/kernels/cuda_${family}.cu\"\n")
