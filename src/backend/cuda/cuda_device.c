@@ -124,11 +124,11 @@ int64_t lw_cuda_blocks(lw_cuda_kernel k, int64_t n)
     return LW_MIN(LW_CEIL_DIV(LW_MAX(n, 1), threads), (int64_t)1 << 20);
 }
 
-/* In recordings alone, where nothing is waited for but what the recording writes. Not products of f32: blocks that come while
- * others still have most multiprocessors pile up on the few that are free, and theirs are the longest. */
+/* In recordings alone, where nothing is waited for but what the recording writes. Not tiles of products of f32: blocks that come
+ * while others still have most multiprocessors pile up on the few that are free, and theirs are the longest. */
 static bool starts_early(const cuda *d, lw_cuda_kernel k)
 {
-    return d->hopper && d->recording && kernels[k].family != LW_CUDA_FAMILY_ffma;
+    return d->hopper && d->recording && k != LW_CUDA_ffma_128x128 && k != LW_CUDA_ffma_64x64;
 }
 
 /* cluster: neighbouring blocks that are one; 0: none are */
