@@ -54,11 +54,11 @@ static struct {
 static int in_state[STATES],
     warp_waits[THREADS / WARP],   /* threads; those of each warp that are AT_WARP */
     block_waits[LW_CUDA_CLUSTER]; /* of each block AT_BLOCK */
-int emu_self;                 /* the thread that runs, among those of the cluster */
+int emu_self;                     /* the thread that runs, among those of the cluster */
 static int64_t first_block;       /* of the cluster */
 static int came[THREADS],
     all_came; /* how often each thread came to the cluster's barrier; all of them together */
-static int order[THREADS], born, n_threads, on;  /* on: the fiber that runs */
+static int order[THREADS], born, n_threads, on; /* on: the fiber that runs */
 static place scheduler;
 emulated_launch emulated_now;
 static uint32_t random_state = 1;
@@ -168,7 +168,8 @@ void lw_emu_sync_warp(void)
 void lw_emu_cluster_arrive(void)
 {
     if (came[emu_self]++ * n_threads > all_came)
-        emulated_wrong("a thread that comes to the cluster's barrier again, before it waited there");
+        emulated_wrong(
+            "a thread that comes to the cluster's barrier again, before it waited there");
     all_came++;
 }
 

@@ -66,6 +66,12 @@ void lw_emu_prefetch(const void *from, int bytes)
         emulated_wrong("asked for what is not aligned, or behind a block of memory");
 }
 
+void lw_emu_reads(const void *from, int bytes)
+{
+    if (!emulated_awaited() && !emulated_still(from, (size_t)bytes))
+        emulated_wrong("read, before those before were waited for, what they wrote");
+}
+
 void lw_emu_copy_commit(void)
 {
     n_groups[emu_self]++;

@@ -263,6 +263,64 @@ static void test_weights_are_packed_once(void **state)
     lab_close(&l);
 }
 
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+typedef struct norm_shape {
+    int32_t h, w, c, groups, batch;
+    bool narrow;
+} norm_shape;
+
+/* y: the norm of pictures x, behind a shift that is computed and without one. */
+static void open_norm(plan_lab *l, const norm_shape *s, int32_t batch)
+{
+    const lw_attr_norm a = {.groups = s->groups, .eps = 1e-5f, .act = LW_ACT_SILU};
+    memset(l, 0, sizeof *l);
+    assert_int_equal(lw_backend_open(device_name, &(lw_backend_options){.threads = 2}, &l->dev), 0);
+    assert_int_equal(lw_graph_new(&l->g), 0);
+    assert_int_equal(lw_store_new(false, &l->store), 0);
+    l->b = (lw_builder){.g = l->g, .params = lw_store_params(l->store)};
+    lw_val x = LAB_X(l, "x", batch, s->h, s->w, s->c), gamma = LAB_P(l, "gamma", s->c),
+           beta = lw_scale(l->g, LAB_X(l, "beta", s->c), 2.0f);
+    if (s->narrow)
+        x = lw_cast(l->g, x, LW_BF16, LW_NOVAL);
+    lw_val y = lw_graph_op(l->g, LW_OP_GROUP_NORM, (lw_val[]){x, gamma, beta}, 3, &a, sizeof a);
+    lab_output(l, "y", y);
+    lab_output(l, "z", lw_graph_op(l->g, LW_OP_GROUP_NORM, (lw_val[]){x, gamma}, 2, &a, sizeof a));
+    lab_compile(l, 1);
+    lab_fill(l);
+}
+
+/* Where groups of few pictures are spread over more of a GPU than those of many, and where they are not: rows and channels of
+ * a thread, places that nobody has, groups of a warp. */
+static void test_a_norm_has_the_same_bits_in_any_batch(void **state)
+{
+    static const norm_shape shapes[] = {
+        {32, 32, 128, 32, 9, true}, {16, 16, 128, 32, 9, false}, {16, 16, 64, 8, 35, true},
+        {8, 8, 64, 8, 35, true},    {9, 13, 32, 8, 67, false},   {4, 4, 64, 8, 67, true},
+        {4, 4, 64, 8, 67, false},   {5, 7, 48, 4, 67, true},     {3, 5, 48, 4, 67, false}};
+    (void)state;
+    for (int i = 0; i < (int)LW_COUNT(shapes); i++) {
+        const norm_shape *s = &shapes[i];
+        const size_t one = (size_t)s->h * (size_t)s->w * (size_t)s->c;
+        plan_lab few, many;
+        open_norm(&few, s, 1);
+        open_norm(&many, s, s->batch);
+        assert_int_equal(lw_exec_run(many.exec, NULL), 0);
+        const float *x = lw_exec_read(many.exec, "x");
+        for (int k = 0; k < 3; k++) { /* the second run on may be a recorded one */
+            size_t at = (size_t)(k * (s->batch - 1) / 2) * one;
+            memcpy(lw_exec_write(few.exec, "x"), x + at, one * sizeof *x);
+            assert_int_equal(lw_exec_run(few.exec, NULL), 0);
+            for (const char *const *name = (const char *const[]){"y", "z", NULL}; *name; name++)
+                assert_memory_equal(lw_exec_read(few.exec, *name),
+                                    (const float *)lw_exec_read(many.exec, *name) + at,
+                                    one * sizeof *x);
+        }
+        lab_close(&few);
+        lab_close(&many);
+    }
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 /* A thread that is there before the devices are, and goes from one to the next. */
@@ -497,6 +555,7 @@ static void test_two_ranks_have_one_field(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest any[] = {cmocka_unit_test(test_weights_are_packed_once),
+                                     cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
                                      cmocka_unit_test(test_any_thread_computes)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opened_by_name),
@@ -504,6 +563,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_discrete_memory_tells_who_did_not_ask),
         cmocka_unit_test(test_store_on_a_device),
         cmocka_unit_test(test_weights_are_packed_once),
+        cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_any_thread_computes),
         cmocka_unit_test(test_reductions_hold_all_parts),
         cmocka_unit_test(test_two_ranks_have_one_field),

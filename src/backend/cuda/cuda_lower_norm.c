@@ -77,7 +77,7 @@ static void choose(norm_step *s)
     a->rows = s->batch * a->groups;
     if (a->hw == 1 && s->wide == 4)
         s->kernel = LW_CUDA_layer_norm;
-    else if (width / s->wide > threads || a->hw > INT32_MAX / 2)
+    else if (width / s->wide > threads || a->hw > INT32_MAX / LW_MAX(a->c, 4))
         s->kernel = LW_CUDA_group_norm;
     for (int32_t span = 2; span <= LW_CUDA_SPAN && a->groups % span == 0; span *= 2) {
         int64_t vectors = a->hw * (width * span / s->wide);
@@ -87,6 +87,21 @@ static void choose(norm_step *s)
             return;
         a->span = span;
     }
+}
+
+/* Few pictures' groups are spread over more blocks, where a block is through with their rows at once: most multiprocessors
+ * would have nothing to do. That is the same sums in the same order (kernels/cuda_norm.cu). */
+static void spread(norm_step *s)
+{
+    lw_cuda_norm *a = &s->a;
+    const int32_t threads = a->narrow ? LW_CUDA_NORM_BF16 : LW_CUDA_NORM_F32;
+    const int32_t across = a->c / a->groups * a->span / s->wide;
+    if ((s->kernel != LW_CUDA_group_norm_4 && s->kernel != LW_CUDA_group_norm_4_bf16) ||
+        a->span % LW_CUDA_NORM_PARTS || a->hw > threads / across * (LW_CUDA_NORM_KEPT / s->wide) ||
+        2 * s->batch * (a->groups / a->span) > s->step.d->multiprocessors)
+        return;
+    s->kernel = a->narrow ? LW_CUDA_group_norm_4_bf16_spread : LW_CUDA_group_norm_4_spread;
+    a->span /= LW_CUDA_NORM_PARTS;
 }
 
 int lw_cuda_lower_group_norm(cuda_lower *c)
@@ -108,9 +123,11 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
                           .eps = at->eps,
                           .store = at->store == LW_BF16,
                           .narrow = x.dtype == LW_BF16};
+    s->a.fixed = cuda_fixed(c, 1) && cuda_fixed(c, 2);
     s->a.scale_pitch = cuda_has(c, 3) ? lw_val_pitch(c->g, c->n->in[3]) : 0;
     s->a.shift_pitch = cuda_has(c, 4) ? lw_val_pitch(c->g, c->n->in[4]) : 0;
     choose(s);
+    spread(s);
     return 0;
 }
 

@@ -125,5 +125,11 @@ static inline bool cuda_has(const cuda_lower *c, int i)
 {
     return i < c->n->n_in && lw_val_ok(c->n->in[i]);
 }
+/* Input i is not there, or nothing that is recorded writes it: kernels may read it before they wait. */
+static inline bool cuda_fixed(const cuda_lower *c, int i)
+{
+    return !cuda_has(c, i) || lw_node_param(lw_val_node(c->g, c->n->in[i])) ||
+           lw_node_const(lw_val_node(c->g, c->n->in[i]));
+}
 
 #endif

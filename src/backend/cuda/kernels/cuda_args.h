@@ -98,16 +98,17 @@ typedef struct lw_cuda_norm {
     float eps;
     int32_t store, narrow; /* y is bf16; x is */
     int32_t span;          /* groups of a block */
+    int32_t fixed;         /* nothing that is recorded writes gamma and beta */
     int64_t rows;          /* layer_norm: of all samples */
     int32_t scale_pitch, shift_pitch;
 } lw_cuda_norm;
 enum { LW_CUDA_SPAN = 32 };      /* most groups of a block */
 enum { LW_CUDA_NORM_KEPT = 32 }; /* numbers of a thread */
 enum {
-    LW_CUDA_NORM_F32 = 256,
-    LW_CUDA_NORM_BF16 = 512,
-    LW_CUDA_NORM_MOST = 512
-}; /* threads of a block */
+    LW_CUDA_NORM_PARTS = 4
+}; /* of a thread's sums, which threads of other blocks may have each */
+enum { LW_CUDA_NORM_F32 = 256, LW_CUDA_NORM_BF16 = 512 }; /* threads of a block */
+enum { LW_CUDA_NORM_PLACES = 1024 }; /* for their sums, 32 for each group or a multiple of it */
 
 enum { LW_CUDA_HEAD = 512, LW_CUDA_QUERIES = 16, LW_CUDA_KEYS = 16 };
 typedef struct lw_cuda_attention {

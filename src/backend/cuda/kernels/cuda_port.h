@@ -109,6 +109,8 @@ LW_ON_DEVICE void lw_copy_wait_for(const int n)
 #else
 #define LW_PREFETCH(from, bytes) ((void)0)
 #endif
+/* Bytes that are read here: before LW_AWAIT_BEFORE none that a kernel of a recording writes. The emulated GPU looks at it. */
+#define LW_READS(from, bytes) ((void)0)
 /* *p, which becomes one more. Whoever counts further sees what this block wrote before its last barrier, and what those wrote
  * that counted before. */
 LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)
@@ -177,6 +179,13 @@ LW_ON_DEVICE float lw_over(float a, float b)
 {
     return __fdividef(a, b);
 }
+/* 1 / sqrt(x), to two units in the last place; infinite below 2^-126 */
+LW_ON_DEVICE float lw_over_root(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 /* sum = left right: no register is set to zero before. */
 #define LW_MMA_FIRST(type)                                                                    \
     LW_ON_DEVICE void lw_mma_first_##type(float sum[4], const uint32_t left[4],               \
@@ -209,6 +218,7 @@ extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
 void lw_emu_prefetch(const void *from, int bytes);
+void lw_emu_reads(const void *from, int bytes);
 /* what is copied before it no kernel of a recording may have written */
 void lw_emu_await_before(void);
 /* lands no earlier than it must */
@@ -239,6 +249,7 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_KERNEL_EARLY(name, args, threads, blocks) LW_KERNEL_BOUNDS(name, args, )
 #define LW_AWAIT_BEFORE() lw_emu_await_before()
 #define LW_PREFETCH(from, bytes) lw_emu_prefetch(from, bytes)
+#define LW_READS(from, bytes) lw_emu_reads(from, bytes)
 #define LW_ON_DEVICE static inline
 #define LW_SHARED static
 #define LW_UNROLL
@@ -305,6 +316,10 @@ LW_ON_DEVICE void lw_put_two(void *to, uint32_t first, uint32_t second)
 LW_ON_DEVICE float lw_over(float a, float b)
 {
     return a / b;
+}
+LW_ON_DEVICE float lw_over_root(float x)
+{
+    return 1.0f / sqrtf(x);
 }
 LW_ON_DEVICE void lw_mma_first_bf16(float sum[4], const uint32_t left[4], const uint32_t right[2])
 {
