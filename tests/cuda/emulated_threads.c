@@ -31,11 +31,11 @@ typedef enum thread_state {
 /* Where to go on: frame, stack and place, all that the compiler's own setjmp keeps. The C library's, which keeps every register,
  * took as long as what the threads did. */
 typedef void *place[5];
+/* Callers may count neither on registers nor on numbers of this file that such a function does not seem to touch. */
 #ifdef __clang__
-#define LEAPS __attribute__((noinline))
+#define LEAPS __attribute__((noinline, optnone))
 #else
-#define LEAPS \
-    __attribute__((noipa)) /* callers may not count on registers that it does not seem to touch */
+#define LEAPS __attribute__((noipa))
 #endif
 
 /* A stack on which threads run, one after the other as long as none of them waits. */
