@@ -263,6 +263,58 @@ static void test_weights_are_packed_once(void **state)
     lab_close(&l);
 }
 
+/* ---- products of few rows --------------------------------------------------------------------- */
+
+enum { LONG = 520, MANY = 4096 }; /* a depth of several places, columns of many tiles */
+
+/* y: rows x by weights that are stored, z: by such that are computed beside them. */
+static void open_product(plan_lab *l, int32_t rows)
+{
+    memset(l, 0, sizeof *l);
+    assert_int_equal(lw_backend_open(device_name, &(lw_backend_options){.threads = 2}, &l->dev), 0);
+    assert_int_equal(lw_graph_new(&l->g), 0);
+    assert_int_equal(lw_store_new(false, &l->store), 0);
+    l->b = (lw_builder){.g = l->g, .params = lw_store_params(l->store)};
+    lw_val x = LAB_X(l, "x", rows, LONG), w = LAB_P(l, "w", MANY, LONG);
+    lw_val v = lw_scale(l->g, LAB_X(l, "v", MANY, LONG), 2.0f);
+    lab_output(l, "y", lw_linear_op(l->g, x, w, LAB_P(l, "bias", MANY)));
+    lab_output(l, "z", lw_linear_op(l->g, lw_scale(l->g, x, 0.5f), v, LW_NOVAL));
+    lab_compile(l, 1);
+    lab_fill(l);
+}
+
+/* A few rows, whose weights may be on their way before what runs before is through, have the bits of many. */
+static void test_a_row_has_the_same_bits_in_any_batch(void **state)
+{
+    enum { ROWS_OF_MANY = 20 };
+    const size_t bytes = sizeof(float[MANY * LONG]);
+    static const int32_t counts[] = {1, 13};
+    (void)state;
+    plan_lab many;
+    open_product(&many, ROWS_OF_MANY);
+    assert_int_equal(lw_exec_run(many.exec, NULL), 0);
+    const float *x = lw_exec_read(many.exec, "x");
+    for (int i = 0; i < (int)LW_COUNT(counts); i++) {
+        plan_lab few;
+        open_product(&few, counts[i]);
+        for (int k = 0; k < 2; k++) { /* the second run on may be a recorded one */
+            const size_t at = (size_t)k * 3;
+            memset(lw_exec_write(few.exec, "v"), 0, bytes); /* what was there is not what will be */
+            assert_int_equal(lw_exec_run(few.exec, NULL), 0);
+            memcpy(lw_exec_write(few.exec, "v"), lw_exec_read(many.exec, "v"), bytes);
+            memcpy(lw_exec_write(few.exec, "x"), x + at * LONG,
+                   (size_t)counts[i] * LONG * sizeof *x);
+            assert_int_equal(lw_exec_run(few.exec, NULL), 0);
+            for (const char *const *name = (const char *const[]){"y", "z", NULL}; *name; name++)
+                assert_memory_equal(lw_exec_read(few.exec, *name),
+                                    (const float *)lw_exec_read(many.exec, *name) + at * MANY,
+                                    (size_t)counts[i] * MANY * sizeof *x);
+        }
+        lab_close(&few);
+    }
+    lab_close(&many);
+}
+
 /* ---- norms ----------------------------------------------------------------------------------- */
 
 typedef struct norm_shape {
@@ -555,6 +607,7 @@ static void test_two_ranks_have_one_field(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest any[] = {cmocka_unit_test(test_weights_are_packed_once),
+                                     cmocka_unit_test(test_a_row_has_the_same_bits_in_any_batch),
                                      cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
                                      cmocka_unit_test(test_any_thread_computes)};
     const struct CMUnitTest tests[] = {
@@ -563,6 +616,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_discrete_memory_tells_who_did_not_ask),
         cmocka_unit_test(test_store_on_a_device),
         cmocka_unit_test(test_weights_are_packed_once),
+        cmocka_unit_test(test_a_row_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_any_thread_computes),
         cmocka_unit_test(test_reductions_hold_all_parts),

@@ -262,6 +262,31 @@ int lw_cuda_f32(const cuda_lower *c, int ids)
     return 0;
 }
 
+static bool is_output(const lw_graph *g, const lw_node *n)
+{
+    for (int i = 0; i < lw_graph_output_count(g); i++)
+        if (lw_val_node(g, lw_graph_output_at(g, i)->val) == n)
+            return true;
+    return false;
+}
+
+/* Of weights alone, and no output, which every run makes. */
+static bool of_weights(const lw_graph *g, lw_val v)
+{
+    const lw_node *n = lw_val_node(g, v);
+    if (lw_node_is(n, LW_OPF_VARIES) || is_output(g, n))
+        return false;
+    for (int i = 0; i < n->n_in; i++)
+        if (lw_val_ok(n->in[i]) && !of_weights(g, n->in[i]))
+            return false;
+    return true;
+}
+
+bool lw_cuda_fixed(const cuda_lower *c, int i)
+{
+    return !cuda_has(c, i) || of_weights(c->g, c->n->in[i]);
+}
+
 void *lw_cuda_arg(cuda_lower *c, size_t bytes, lw_task_fn *fn)
 {
     cuda_step *s = lw_arena_alloc(c->arena, bytes);

@@ -112,6 +112,9 @@ void *lw_cuda_arg(cuda_lower *c, size_t bytes, lw_task_fn *fn);
 int lw_cuda_lacks(const cuda_lower *c, const char *what);
 /* Refuses every operand and result that is not f32, but for input `ids` (-1: none). */
 int lw_cuda_f32(const cuda_lower *c, int ids);
+/* Input i is not there, or no kernel of a recording writes it, so that they may read it before they wait: a weight, or what is
+ * made of weights before any run. */
+bool lw_cuda_fixed(const cuda_lower *c, int i);
 
 static inline lw_type cuda_in(const cuda_lower *c, int i)
 {
@@ -124,12 +127,6 @@ static inline lw_type cuda_out(const cuda_lower *c, int i)
 static inline bool cuda_has(const cuda_lower *c, int i)
 {
     return i < c->n->n_in && lw_val_ok(c->n->in[i]);
-}
-/* Input i is not there, or nothing that is recorded writes it: kernels may read it before they wait. */
-static inline bool cuda_fixed(const cuda_lower *c, int i)
-{
-    return !cuda_has(c, i) || lw_node_param(lw_val_node(c->g, c->n->in[i])) ||
-           lw_node_const(lw_val_node(c->g, c->n->in[i]));
 }
 
 #endif

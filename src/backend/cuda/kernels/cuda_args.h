@@ -48,6 +48,7 @@ typedef struct lw_cuda_product {
     int32_t act;
     int32_t store; /* y is bf16 */
     int32_t w_narrow, residual_narrow;
+    int32_t fixed;   /* nothing that is recorded writes w */
     int32_t w_pitch; /* > 0: w is [n][w_pitch]; packed, it is a multiple of eight, zeros behind k */
     int32_t image;   /* w is packed for pixels that stay (product_packed_at) */
     int32_t kind;    /* mma_pack: product_kind of what reads y, f32 or bf16 with store; w is f32 */

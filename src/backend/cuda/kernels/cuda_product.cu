@@ -71,58 +71,114 @@ LW_KERNEL(matmul, lw_cuda_product, 256)
     product_tile(&a, PRODUCT_MATMUL, left, right);
 }
 
-/* Four neighbours of the depth of row i * 8 + warp of the block's rows of x, or behind those of its columns of w; zeros where
- * there is none. */
-LW_ON_DEVICE lw_four few_read(const lw_cuda_product *a, const int i, int32_t k)
+enum { FEW_PITCH = LW_CUDA_FEW_DEPTH + 4, FEW_PLACES = 3 }; /* of a ring, filled one after the other */
+
+/* The block's rows of x, or behind them those of w, of a place, if there is such a depth: four neighbours of it a copy, zeros
+ * where there is none. */
+LW_ON_DEVICE void few_copy(const lw_cuda_product *a, const bool left, int32_t k0, float *place)
 {
-    const bool left = i * 8 < LW_CUDA_FEW_ROWS;
-    const int32_t row = (left ? (int32_t)LW_BX * LW_CUDA_FEW_ROWS + i * 8
-                              : (int32_t)LW_BY * LW_CUDA_FEW_COLUMNS + i * 8 - LW_CUDA_FEW_ROWS) +
-                        LW_TID / 32;
-    if (k < a->k && row < (left ? (int32_t)a->m : a->n))
-        return *(const lw_four *)((const float *)(left ? a->x : a->w) + (row * a->k + k));
-    return (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
+    const int n = left ? LW_CUDA_FEW_ROWS : LW_CUDA_FEW_COLUMNS;
+    const float *from = (const float *)(left ? a->x : a->w);
+    int32_t k = k0 + LW_TID % 32 * 4, row = (int32_t)(left ? LW_BX : LW_BY) * n + LW_TID / 32;
+    place += ((left ? 0 : LW_CUDA_FEW_ROWS) + LW_TID / 32) * FEW_PITCH + LW_TID % 32 * 4;
+    if (k0 >= a->k)
+        return;
+    LW_UNROLL
+    for (int i = 0; i < n; i += 8) {
+        bool there = k < a->k && row + i < (left ? (int32_t)a->m : a->n);
+        lw_copy_async(place + i * FEW_PITCH, from + (there ? (row + i) * a->k + k : 0), there);
+    }
+}
+
+/* The weights of this block that have no place yet, and what is added to the sums, go to the second cache. */
+LW_ON_DEVICE void few_prefetch(const lw_cuda_product *a)
+{
+    const int32_t first = FEW_PLACES * LW_CUDA_FEW_DEPTH;
+    int32_t column = (int32_t)LW_BY * LW_CUDA_FEW_COLUMNS + LW_TID;
+    if (LW_TID < LW_CUDA_FEW_COLUMNS && column < a->n && first < a->k)
+        LW_PREFETCH((const float *)a->w + (int64_t)column * a->k + first, (a->k - first) * 4);
+    if (LW_TID < LW_CUDA_FEW_COLUMNS && LW_TID % 4 == 0 && column + 4 <= a->n && a->bias)
+        LW_PREFETCH(a->bias + column, 16);
+}
+
+enum { FEW_AT_ONCE = 2 }; /* fours of the depth that are read while as many are multiplied */
+
+LW_ON_DEVICE void few_read(const float *from, lw_four *v)
+{
+    LW_UNROLL
+    for (int i = 0; i < FEW_AT_ONCE; i++)
+        v[i] = *(const lw_four *)(from + i * 4);
+}
+
+/* A place's depth of one column by `rows` rows, four apart. */
+LW_ON_DEVICE void few_multiply(const float *left, const float *right, float *sum, const int rows)
+{
+    lw_four next[3][FEW_AT_ONCE], now[3][FEW_AT_ONCE]; /* of the column, and of each row */
+    few_read(right, next[0]);
+    LW_UNROLL
+    for (int i = 0; i < rows; i++)
+        few_read(left + i * 4 * FEW_PITCH, next[1 + i]);
+    LW_UNROLL_BY(2)
+    for (int k = 0; k < LW_CUDA_FEW_DEPTH; k += 4 * FEW_AT_ONCE) {
+        const int then = (k + 4 * FEW_AT_ONCE) % LW_CUDA_FEW_DEPTH; /* in the end, anything */
+        LW_UNROLL
+        for (int i = 0; i <= rows; i++) {
+            LW_UNROLL
+            for (int j = 0; j < FEW_AT_ONCE; j++)
+                now[i][j] = next[i][j];
+            few_read((i ? left + (i - 1) * 4 * FEW_PITCH : right) + then, next[i]);
+        }
+        LW_UNROLL
+        for (int d = 0; d < 4 * FEW_AT_ONCE; d++)
+            LW_UNROLL
+        for (int i = 0; i < rows; i++)
+            sum[i] = fmaf(now[1 + i][d / 4].v[d % 4], now[0][d / 4].v[d % 4], sum[i]);
+    }
 }
 
 /*
  * Products whose tiles of 64 x 64 would leave most of a GPU idle or be mostly empty, of w [n][k] with k a multiple of four:
- * tiles of 16 x 32, a warp for 8 x 8 of them. What comes next is read while it is multiplied. Sums are taken in the order of the large tiles: they have
- * the same bits, whatever the number of rows.
+ * tiles of 16 x 32, a warp for 8 x 8 of them. Weights that nothing writes are under way before the kernels before are through;
+ * of x, what comes next is while it is multiplied. Sums are taken in the order of the large tiles: they have the same bits,
+ * whatever the number of rows.
  */
-LW_KERNEL(matmul_few, lw_cuda_product, 256)
+LW_KERNEL_EARLY(matmul_few, lw_cuda_product, 256, 3)
 {
-    enum { PITCH = LW_CUDA_FEW_DEPTH + 4, TILE = LW_CUDA_FEW_ROWS + LW_CUDA_FEW_COLUMNS };
-    LW_SHARED LW_ALIGNED16 float room[TILE * PITCH];
-    int lane = LW_TID % 32, warp = LW_TID / 32;
+    enum { PLACE = (LW_CUDA_FEW_ROWS + LW_CUDA_FEW_COLUMNS) * FEW_PITCH };
+    LW_SHARED_AT_LAUNCH(shared);
+    float *room = (float *)(void *)shared;
+    int lane = LW_TID % 32, warp = LW_TID / 32, at = 0;
     int row = warp / 4 * 8 + lane / 8, column = warp % 4 * 8 + lane % 8; /* and four rows below */
-    const float *left = room + row * PITCH, *right = room + (LW_CUDA_FEW_ROWS + column) * PITCH;
     const int64_t rows = a.m - LW_BX * LW_CUDA_FEW_ROWS - warp / 4 * 8; /* of this warp */
     float sum[2] = {0.0f, 0.0f};
-    lw_four next[TILE / 8];
-    LW_UNROLL
-    for (int i = 0; i < TILE / 8; i++)
-        next[i] = few_read(&a, i, lane * 4);
+    if (!a.fixed)
+        LW_AWAIT_BEFORE();
+    LW_ROLLED
+    for (int i = 0; i < FEW_PLACES; i++)
+        few_copy(&a, false, i * LW_CUDA_FEW_DEPTH, room + i * PLACE);
+    few_prefetch(&a);
+    LW_AWAIT_BEFORE();
+    LW_ROLLED
+    for (int i = 0; i < FEW_PLACES; i++) {
+        few_copy(&a, true, i * LW_CUDA_FEW_DEPTH, room + i * PLACE);
+        LW_COPY_COMMIT();
+    }
+    LW_ROLLED
     for (int32_t k0 = 0; k0 < a.k; k0 += LW_CUDA_FEW_DEPTH) {
-        LW_UNROLL
-        for (int i = 0; i < TILE / 8; i++)
-            *(lw_four *)(room + (warp + i * 8) * PITCH + lane * 4) = next[i];
+        float *place = room + at * PLACE;
+        const float *left = place + row * FEW_PITCH;
+        const float *right = place + (LW_CUDA_FEW_ROWS + column) * FEW_PITCH;
+        lw_copy_wait_for(FEW_PLACES - 1);
         LW_SYNC();
-        LW_UNROLL
-        for (int i = 0; i < TILE / 8; i++)
-            next[i] = few_read(&a, i, k0 + LW_CUDA_FEW_DEPTH + lane * 4);
-        for (int k = 0; k < LW_CUDA_FEW_DEPTH && rows > 0; k += 4) {
-            const lw_four r = *(const lw_four *)(right + k);
-            LW_UNROLL
-            for (int i = 0; i < 2; i++) {
-                if (i * 4 >= rows)
-                    break;
-                const lw_four l = *(const lw_four *)(left + i * 4 * PITCH + k);
-                LW_UNROLL
-                for (int d = 0; d < 4; d++)
-                    sum[i] = fmaf(l.v[d], r.v[d], sum[i]);
-            }
-        }
+        if (rows > 4)
+            few_multiply(left, right, sum, 2);
+        else if (rows > 0)
+            few_multiply(left, right, sum, 1);
         LW_SYNC();
+        few_copy(&a, true, k0 + FEW_PLACES * LW_CUDA_FEW_DEPTH, place);
+        few_copy(&a, false, k0 + FEW_PLACES * LW_CUDA_FEW_DEPTH, place);
+        LW_COPY_COMMIT();
+        at = at + 1 == FEW_PLACES ? 0 : at + 1;
     }
     LW_UNROLL
     for (int i = 0; i < 2; i++) {
