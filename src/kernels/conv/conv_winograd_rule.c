@@ -4,8 +4,7 @@
  * at the batch or the clock, so that a sample's bits do not depend on its neighbours. Measured on
  * one Zen 4 core, weights from memory and from cache (docs/performance-zen4.md, "Winograd"):
  *
- *   channels summed over or produced    below 12 (AVX-512), 24 (AVX2): direct; the transforms cost
- *                                       more than they save
+ *   channels summed over or produced    below 12: direct; the transforms cost more than they save
  *   image of one 4x4 tile               F(4x4) while its weights stay in L2, else F(2x2): 36
  *                                       numbers per filter and channel are four times a plain
  *                                       weight, and at batch 1 each is used once
@@ -34,18 +33,12 @@
  */
 #include "kernels/conv/conv_winograd.h"
 
-enum {
-    MIN_CHANNELS_AVX2 = 24,
-    MIN_CHANNELS_AVX512 = 12,
-    MIN_CHANNELS_BF16 = 32,
-    MIN_PAIRS_BF16 = 32768,
-    ONE_TILE_WEIGHTS = 8192
-};
+enum { MIN_CHANNELS = 12, MIN_CHANNELS_BF16 = 32, MIN_PAIRS_BF16 = 32768, ONE_TILE_WEIGHTS = 8192 };
 
 static int tile_f32(const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)
 {
-    int least = isa >= LW_ISA_AVX512 ? MIN_CHANNELS_AVX512 : MIN_CHANNELS_AVX2;
-    if (mode == LW_CONV_MODE_AUTO && (isa == LW_ISA_REF || s->C < least || s->O < least))
+    const bool few = s->C < MIN_CHANNELS || s->O < MIN_CHANNELS;
+    if (mode == LW_CONV_MODE_AUTO && (isa == LW_ISA_REF || few))
         return 0;
     bool one_tile = s->H <= 4 && s->W <= 4;
     return one_tile && (int64_t)s->C * s->O > ONE_TILE_WEIGHTS ? 2 : 4;

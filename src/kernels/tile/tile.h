@@ -72,17 +72,16 @@ LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float
     }
 }
 
-/* All rows of one column strip of nv vectors. */
+/* All rows of one column strip of nv vectors. Two rows alone would wait for their own sums: eight are
+ * four and four where six are the most. */
 LW_WORD void tile_strip(const tile_arg *t, ptrdiff_t m, const float *b, float *c, const int nv,
                         const ptrdiff_t ars)
 {
     ptrdiff_t i = 0;
-    for (; i + TILE_MR <= m; i += TILE_MR)
+    for (; i + TILE_MR <= m && (TILE_MR != 6 || m - i != 8); i += TILE_MR)
         tile_block(t, t->a + i * ars, b, c + i * t->ldc, TILE_MR, nv, ars);
-    if (m - i >= 4) {
+    for (; m - i >= 4; i += 4)
         tile_block(t, t->a + i * ars, b, c + i * t->ldc, 4, nv, ars);
-        i += 4;
-    }
     if (m - i >= 2) {
         tile_block(t, t->a + i * ars, b, c + i * t->ldc, 2, nv, ars);
         i += 2;
