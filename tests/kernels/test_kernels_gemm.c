@@ -485,6 +485,7 @@ static void weight_grad(check *t)
     weight_grad_case(t, 8192, 16, 5, 0, 0, true);
     weight_grad_case(t, 6000, 100, 24, 0, 1, false);
     weight_grad_case(t, 300, 200, 300, 0, 0, true); /* several output ranges */
+    weight_grad_case(t, 5000, 140, 200, 1, 1, true);
 }
 
 /* At avx512bf16 and amx everything in f32, but products as sums of three bf16, is the function of avx512: the bits cannot
