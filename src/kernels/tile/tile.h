@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tile: a small dense product held in cache, the inner part of attention and of the drift field.
+ * tile: a small dense product held in cache, the inner part of attention, of the drift field and of small convolutions over
+ * Winograd's tiles.
  *
  *   C[i][j] (+)= sum_k A(i, k) B[k][j],   i < M, j < N, k < K, N a multiple of VL
  *
