@@ -240,8 +240,7 @@ static void large(check *t)
         check_all(t, shape(9, 14, 17, 70, 81, 3, 1, 1), accumulate); /* ranges, groups of images */
         check_all(t, shape(3, 6, 9, 133, 26, 3, 1, 1), accumulate);
         check_all(t, shape(5, 9, 11, 140, 150, 3, 2, 1), accumulate); /* and of channels */
-        check_all(t, shape(1, 2, 300, 130, 26, 3, 1, 1),
-                  accumulate); /* lines of more pixels than are packed */
+        check_all(t, shape(1, 2, 300, 130, 26, 3, 1, 1), accumulate); /* lines too long to pack */
     }
 }
 

@@ -4,7 +4,7 @@
 
 enum {
     RANGE = 64,       /* filters, and channels, of a task: its matrices are 576 KiB */
-    FILTERS = 12,     /* shorter ranges of filters are a multiple, as rank tiles are */
+    FILTERS = 12,     /* shorter ranges of filters are a multiple, two or one and a half tiles */
     CHANNELS = 16,    /* of channels: a cache line */
     GROUP_TILES = 64, /* fewest tiles of a group: a task makes taps once for so many */
     TASKS_WANTED = 64,
