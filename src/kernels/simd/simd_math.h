@@ -131,7 +131,13 @@ LW_WORD vf v_log1p(vf x)
 LW_WORD vf v_sigmoid(vf x)
 {
     vf one = v_set1(1.0f);
+#ifdef LW_SIMD_HAS_SCALE
     return v_div(one, v_add(one, v_exp(v_neg(x))));
+#else /* the same bits: what is below 2^-126 adds nothing to one, and beyond the largest float the result is 0 */
+    const vf most = v_set1(88.7228317f);
+    vf e = v_exp_normal(v_min(most, v_max(v_set1(-87.3f), v_neg(x))));
+    return v_sel(v_ge(x, v_neg(most)), v_div(one, v_add(one, e)), v_max(v_zero(), x)); /* 0, NaN */
+#endif
 }
 
 /* tanh x. <= 1.5 ulp. Odd polynomial below 0.625, 1 - 2 / (e^2x + 1) above. */
