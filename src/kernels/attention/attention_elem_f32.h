@@ -17,6 +17,7 @@
 #define AT_FORWARD(name) LW_ATTENTION_FORWARD(name, float)
 #define AT_BACKWARD(name) LW_ATTENTION_BACKWARD(name, float)
 enum { AT_PER = 1, AT_CHUNK = 1 };
+enum { AHEAD = 8 /* rows that are asked for before they are packed */ };
 #define at_product tile_product
 #define at_begin()
 #define at_end()
@@ -39,8 +40,10 @@ static void pack_steps(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t 
 {
     for (ptrdiff_t i = 0; i < t; i++, to += dp, from += pitch) {
         ptrdiff_t c = 0;
-        for (; c + VL <= hd; c += VL)
+        for (; c + VL <= hd; c += VL) {
+            __builtin_prefetch(from + AHEAD * pitch + c, 0, 3);
             v_store(to + c, v_load(from + c));
+        }
         if (c < dp)
             v_store(to + c, v_load_n(from + c, hd - c));
     }
@@ -79,7 +82,7 @@ static const float *query_rows(float *room, const float *q, ptrdiff_t *pitch, pt
 /* e^x, but nothing below e^-87: it counts for nothing beside 1 and denormal numbers are slow. */
 LW_WORD vf attention_exp(vf x)
 {
-    return v_exp_inside(v_max(x, v_set1(-87.3f)));
+    return v_exp_normal(v_max(x, v_set1(-87.3f)));
 }
 
 /* One row of scores to probabilities p, which may be s, relative to `top`, the running maximum, which
