@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lint_symbols.sh [BUILD]: every global symbol of the folder libraries begins with lw_; vector registers
-# beyond SSE appear only in objects whose names say so. Exits 1 and names every breach.
+# lint_symbols.sh [BUILD]: every global symbol of the folder libraries begins with lw_; no function of the C library is called
+# that writes without bounds, races or draws badly; vector registers beyond SSE appear only in objects whose names say
+# so. Exits 1 and names every breach.
 set -u
 build=${1:-build}
 status=0
@@ -13,6 +14,14 @@ bad=$(nm -g --defined-only $libraries 2>/dev/null |
     awk 'NF == 3 && $3 !~ /^lw_/ {print "  " $3}' | sort -u)
 if [ -n "$bad" ]; then
     printf 'global symbols without the lw_ prefix:\n%s\n' "$bad"
+    status=1
+fi
+
+unsafe='gets|str(n?cat|cpy|tok)|stpcpy|v?sprintf|bcmp|bcopy|bzero|getpw|mktemp|tmpnam|tempnam|vfork|s?rand(om)?|[dlm]rand48'
+# shellcheck disable=SC2086
+bad=$(nm -A -u $libraries 2>/dev/null | grep -wE "U (__)?($unsafe)(_chk)?$")
+if [ -n "$bad" ]; then
+    printf 'unsafe functions:\n%s\n' "$bad"
     status=1
 fi
 
@@ -33,5 +42,5 @@ if [ "$count" -eq 0 ]; then
     printf 'no objects in %s\n' "$build"
     exit 1
 fi
-[ "$status" -ne 0 ] || printf 'symbols: %s objects, prefix and registers as announced\n' "$count"
+[ "$status" -ne 0 ] || printf 'symbols: %s objects, prefix, functions and registers as they should be\n' "$count"
 exit $status
