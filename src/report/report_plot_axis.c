@@ -40,8 +40,8 @@ static void equal_steps(lw_axis *a, int want)
 {
     a->n_ticks = 0;
     a->step = nice_step(a->hi - a->lo, want);
-    for (double k = ceil(a->lo / a->step); k * a->step <= a->hi; k++)
-        add_tick(a, k * a->step);
+    for (long k = lrint(ceil(a->lo / a->step)); (double)k * a->step <= a->hi; k++)
+        add_tick(a, (double)k * a->step);
 }
 
 /* Decades when there are enough of them, else also 2 and 5. */
