@@ -11,6 +11,7 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_block.h"
+#include "kernels/simd/simd_fetch.h"
 #include "kernels/tile/tile.h"
 
 #define AT(name) LWV(name)
@@ -40,10 +41,9 @@ static void pack_steps(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t 
 {
     for (ptrdiff_t i = 0; i < t; i++, to += dp, from += pitch) {
         ptrdiff_t c = 0;
-        for (; c + VL <= hd; c += VL) {
-            __builtin_prefetch(from + AHEAD * pitch + c, 0, 3);
+        lw_fetch_floats(from, AHEAD * pitch, hd, LW_FETCH_L1);
+        for (; c + VL <= hd; c += VL)
             v_store(to + c, v_load(from + c));
-        }
         if (c < dp)
             v_store(to + c, v_load_n(from + c, hd - c));
     }

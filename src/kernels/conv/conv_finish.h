@@ -51,7 +51,7 @@ LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const 
     else if (e->act != LW_ACT_NONE)
         EACH SUM = lw_finish_curve(SUM, e->act);
     if (low && e->store == LW_NUM_BF16)
-        EACH vi_store_u16_n((lw_bf16 *)y + OUT, vi_bf16(SUM), lanes);
+        EACH v_store_bf16_n((lw_bf16 *)y + OUT, SUM, lanes);
     else
         EACH v_store_n((float *)y + OUT, SUM, lanes);
 #undef EACH

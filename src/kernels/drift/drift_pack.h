@@ -4,16 +4,14 @@
 #define LW_KERNELS_DRIFT_PACK_H
 
 #include "kernels/drift/drift_tiles.h"
+#include "kernels/simd/simd_fetch.h"
 #include "kernels/tile/tile.h"
 
 /* Vectors of a group lie apart, where the hardware does not look ahead; behind the beginning of a
- * long one it does. Always inline: gcc 12 takes a function that only prefetches for one without
- * effect and drops its calls. */
+ * long one it does. */
 LW_WORD void drift_prefetch(const drift_job *q, drift_place at)
 {
-    const float *from = drift_vector(q, at);
-    for (ptrdiff_t c = 0; c < q->s->c && c < 512; c += 16)
-        __builtin_prefetch(from + c);
+    lw_fetch_floats(drift_vector(q, at), 0, LW_MIN(q->s->c, (ptrdiff_t)512), LW_FETCH_L1);
 }
 
 /* The next few targets of the queue. */
@@ -21,11 +19,8 @@ LW_WORD void drift_fetch(const drift_job *q, ptrdiff_t targets)
 {
     if (!q->fetch)
         return;
-    for (; targets > 0 && q->fetch->at < q->fetch->end; targets--) {
-        const float *from = drift_target(q, q->fetch->at++);
-        for (ptrdiff_t c = 0; c < q->s->c; c += 16)
-            __builtin_prefetch(from + c, 0, 2);
-    }
+    for (; targets > 0 && q->fetch->at < q->fetch->end; targets--)
+        lw_fetch_floats(drift_target(q, q->fetch->at++), 0, q->s->c, LW_FETCH_L2);
 }
 
 static void drift_fill(float *p, ptrdiff_t n, float x)

@@ -32,12 +32,7 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
     return _mm512_dpbf16_ps(sum, panel, row);
 }
-/* VL halves from floats; where the instruction rounds, denormal numbers become 0. */
-LW_WORD void store_halves(lw_bf16 *to, vf v)
-{
-    _mm256_storeu_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(v));
-}
-/* Words of two floats each, rounded likewise. */
+/* Words of two floats each, rounded as by v_store_bf16. */
 LW_WORD vi word_of_halves(vf low, vf high)
 {
     return vi_or(_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(low)),
@@ -65,20 +60,11 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
     return v_fma(row, panel, sum);
 }
-LW_WORD void store_halves(lw_bf16 *to, vf v)
-{
-    vi_store_u16(to, vi_bf16(v));
-}
 LW_WORD vi word_of_halves(vf low, vf high)
 {
     return vi_or(vi_bf16(low), vi_shl(vi_bf16(high), 16));
 }
 
 #endif
-
-LW_WORD void el_store_low(lw_bf16 *to, vf v)
-{
-    store_halves(to, v);
-}
 
 #endif

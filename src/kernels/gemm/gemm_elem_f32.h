@@ -9,7 +9,6 @@
  *   el_row(p, part)     a word of a row in every lane
  *   el_panel(b, part)   VL words of a panel; el_panel_n the first n (f32 only: EL_IN_PLACE)
  *   el_mac(sum, row, panel)
- *   el_store_low(to, v) VL bf16 <- floats
  *   EL_INTEGER, EL_OF_FLOAT(v)  whole sums, 0 or 1; the bits v as sums
  *   EL_LOW              0 or 1: finished sums may be bf16, and what is added to them
  *
@@ -47,10 +46,6 @@ LW_WORD el_vec el_panel_n(const float *b, int part, ptrdiff_t n)
 LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
     return v_fma(row, panel, sum);
-}
-LW_WORD void el_store_low(lw_bf16 *to, vf v)
-{
-    vi_store_u16(to, vi_bf16(v));
 }
 
 #endif

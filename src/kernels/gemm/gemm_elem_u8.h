@@ -68,14 +68,4 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 
 #endif
 
-/* As products of bf16 do at this level. */
-LW_WORD void el_store_low(lw_bf16 *to, vf v)
-{
-#if defined(__AVX512BF16__)
-    _mm256_storeu_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(v));
-#else
-    vi_store_u16(to, vi_bf16(v));
-#endif
-}
-
 #endif

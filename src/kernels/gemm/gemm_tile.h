@@ -19,7 +19,7 @@
 #define LW_KERNELS_GEMM_TILE_H
 
 #include "kernels/gemm/gemm_shape.h"
-#include "kernels/simd/simd.h"
+#include "kernels/simd/simd_fetch.h"
 
 /* Registers: 16 (avx2) hold 6 x 2 sums, 2 of the panel and 1 broadcast; 32 (avx512) hold 12 x 2.
  * Tile registers (amx, reduced precision) hold 32 rows. */
@@ -102,16 +102,15 @@ typedef void lw_tile_fn(const lw_tile *t);
  * bf16. To the second cache: fetches to the first would wait in line with the panel's. */
 LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i, const int narrow)
 {
-    enum { LINE = 64 };
     const ptrdiff_t bytes = t->cols * (ptrdiff_t)sizeof(float), half = bytes / 2;
-    const bool low = narrow && t->low;
-    const char *to = low ? (const char *)t->low[i] : (const char *)t->c[i];
-    for (ptrdiff_t k = 0; k < (low ? half : bytes); k += LINE)
-        __builtin_prefetch(to + k, 1, 2);
-    for (ptrdiff_t k = 0; t->add[1] && k < bytes; k += LINE)
-        __builtin_prefetch((const char *)t->add[1][i] + k, 0, 2);
-    for (ptrdiff_t k = 0; narrow && t->add_low && k < half; k += LINE)
-        __builtin_prefetch((const char *)t->add_low[i] + k, 0, 2);
+    if (narrow && t->low)
+        lw_fetch(t->low[i], 0, half, LW_FETCH_L2_WRITE);
+    else
+        lw_fetch(t->c[i], 0, bytes, LW_FETCH_L2_WRITE);
+    if (t->add[1])
+        lw_fetch(t->add[1][i], 0, bytes, LW_FETCH_L2);
+    if (narrow && t->add_low)
+        lw_fetch(t->add_low[i], 0, half, LW_FETCH_L2);
 }
 lw_tile_fn LWV_BASE(lw_tile_run);
 /* Steps of two bf16, f32 sums; steps of four u8 and s8, s32 sums from quant->start. */

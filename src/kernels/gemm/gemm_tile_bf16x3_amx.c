@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The body of gemm_tile_amx_body.inc for LW_NUM_BF16X3, and the split of rows. */
 #include "kernels/gemm/gemm_job.h"
+#include "kernels/simd/simd_fetch.h"
 
 #define TILE_INTEGER 0
 #define TILE_PARTS 3
@@ -21,12 +22,11 @@ LW_WORD void next_part(float *to, vf *low, vf *high)
 void lw_bf16x3_split_amx(float *to, const float *from, ptrdiff_t n)
 {
     enum {
-        AHEAD = 4096
-    }; /* bytes: rows follow one another, and come from behind the second cache */
+        AHEAD = 1024
+    }; /* floats: rows follow one another, and come from behind the second cache */
     for (; n > 0; n -= LW_BF16X3_NUMBERS, from += LW_BF16X3_NUMBERS, to += LW_BF16X3_WORDS) {
         const bool whole = n >= LW_BF16X3_NUMBERS;
-        __builtin_prefetch((const void *)((uintptr_t)from + AHEAD), 0, 3);
-        __builtin_prefetch((const void *)((uintptr_t)from + AHEAD + 64), 0, 3);
+        lw_fetch_floats(from, AHEAD, LW_BF16X3_NUMBERS, LW_FETCH_L1);
         vf low = whole ? v_load(from) : v_load_n(from, LW_MIN(n, VL));
         vf high = whole ? v_load(from + VL) : n > VL ? v_load_n(from + VL, n - VL) : v_zero();
         next_part(to, &low, &high);

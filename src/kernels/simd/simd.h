@@ -43,6 +43,8 @@
  *   vi_zip(a,b,&lo,&hi): lanes in turns, a0 b0 a1 b1 ..; vi_unzip(lo,hi,&even,&odd): back
  *   v_of_bf16(w): lanes whose low halves are bf16, to floats
  *   vi_bf16(v): floats to bf16 in the low halves, the rest 0 (lw_bf16_of_f32)
+ *   v_store_bf16(p,v) v_store_bf16_n(p,v,n): floats rounded to bf16, as vi_bf16 rounds, but that at avx512bf16 and amx, where
+ *       an instruction does it, numbers below 2^-126 become 0
  *
  * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 / _ref. LWV_BASE(name)
  * pastes that of the level whose words these are: at avx512bf16 and amx it is the function of avx512.
@@ -85,6 +87,23 @@ LW_WORD vi vi_bf16(vf v)
     vi u = v_as_i(v), high = vi_shr(u, 16);
     vi even = vi_add(vi_set1(0x7fff), vi_and(high, vi_set1(1)));
     return vi_sel(v_isnan(v), vi_or(high, vi_set1(0x40)), vi_shr(vi_add(u, even), 16));
+}
+
+LW_WORD void v_store_bf16(uint16_t *p, vf v)
+{
+#ifdef __AVX512BF16__
+    _mm256_storeu_si256((__m256i *)(void *)p, (__m256i)_mm512_cvtneps_pbh(v));
+#else
+    vi_store_u16(p, vi_bf16(v));
+#endif
+}
+LW_WORD void v_store_bf16_n(uint16_t *p, vf v, ptrdiff_t n)
+{
+#ifdef __AVX512BF16__
+    _mm256_mask_storeu_epi16(p, vm_first(n), (__m256i)_mm512_cvtneps_pbh(v));
+#else
+    vi_store_u16_n(p, vi_bf16(v), n);
+#endif
 }
 
 #include "kernels/simd/simd_math.h"
