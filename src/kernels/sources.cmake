@@ -83,6 +83,7 @@ set(SOURCES
   drift/drift_ref.c
   norm/norm_avx2.c
   norm/norm_avx512.c
+  norm/norm_avx512bf16.c
   norm/norm_ref.c
   norm/norm_rows_ref.c
   softmax/softmax_avx2.c

@@ -501,7 +501,10 @@ static void f32_is_shared(check *t)
     SAME(cast);
     SAME(drift.run);
     SAME(ew);
-    SAME(norm);
+    SAME(norm.forward);
+    SAME(norm.rows);
+    SAME(norm.backward);
+    SAME(norm.rows_backward);
     SAME(optim);
     SAME(pairs);
     SAME(pooling);
