@@ -9,7 +9,7 @@ SRC = pathlib.Path(__file__).resolve().parent.parent / "src"
 
 # folder -> folders whose doors it may open: what CMakeLists.txt links it with
 TABLE = {}
-for row in re.findall(r"^lw_folder\(([^)]*)\)", (SRC.parent / "CMakeLists.txt").read_text(), flags=re.M):
+for row in re.findall(r"^ *lw_folder\(([^)]*)\)", (SRC.parent / "CMakeLists.txt").read_text(), flags=re.M):
     words = row.split()
     deps = words[words.index("DEPS") + 1:] if "DEPS" in words else []
     TABLE[words[0]] = deps[:deps.index("LIBS")] if "LIBS" in deps else deps
