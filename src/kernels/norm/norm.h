@@ -55,7 +55,7 @@ typedef struct lw_norm_shape {
 
 /*
  * As forward, y of f32, bf16 (num LW_NUM_BF16) or u8 (LW_NUM_S8; pair = {scale, zero}, u8 = y / scale +
- * zero as kernels/cast rounds it; NULL otherwise), x of x_num. y may not be x.
+ * zero as kernels/cast rounds it; NULL otherwise), x of x_num. y may not be x. bf16 is rounded by v_store_bf16 (simd.h).
  */
 typedef void lw_norm_forward_narrow_fn(void *y, float *mean, float *rstd, const void *x,
                                        const float *gamma, const float *beta, const float *scale,
