@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cuda_mutants.sh [BUILD] [barriers|packed|drift|attention|tiles]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of
+# cuda_mutants.sh [BUILD] [barriers|packed|drift|attention|tiles|texts]: are the tests of the GPU's kernels worth anything? Leaves out one barrier of
 # them after the other, and breaks in one way after the other how weights of products of bf16 are packed, in kernels and on the
 # host, and how the drift field, attention on tensor cores and tiles of products are computed; runs the op cases and the tests of the device and of its drift field on the
 # emulating driver: every mutant must die. Exit 1: one lived, or what there is fails as it is. BUILD was made with Ninja and
-# has test_ops, test_device and test_drift_device.
+# has test_ops, test_device and test_drift_device. texts: only that what each would replace is still there; takes no time.
 set -u
 build=$(cd -- "${1:-build}" && pwd) || exit 4
 only=${2:-}
+texts=$([ "$only" = texts ] && echo 1)
 root=$(pwd)
 dir=$(mktemp -d) || exit 4
 trap 'rm -rf "$dir"' EXIT
@@ -24,6 +25,7 @@ broken() {
 # make_gpu SOURCE..: a libcuda.so.1 of these kernels anew and the others as they were. One that cannot be made is no mutant
 # that died.
 make_gpu() {
+    [ -z "$texts" ] || return 0
     for source in "$@"; do
         object=$dir/$(basename "$source" .cu)
         printf '#include "%s"\n' "$source" >"$object.c"
@@ -98,6 +100,7 @@ mutate() {
 in_kernel() { # in_kernel NAME FROM INSTEAD [K]
     f=$kernels/$1
     mutate "$f" "$dir/$f" "$2" "$3" "${4:-1}"
+    [ -z "$texts" ] || return 0
     remake "$f"
     judge "$1: $2 -> $3" "$f"
     cp "$f" "$dir/$f"
@@ -105,6 +108,7 @@ in_kernel() { # in_kernel NAME FROM INSTEAD [K]
 }
 on_host() { # on_host FILE FROM INSTEAD [K]
     mutate "$1" "$dir/host/mutant.c" "$2" "$3" "${4:-1}"
+    [ -z "$texts" ] || return 0
     make_tests "$1"
     tests=$dir/host
     judge "$1: $2 -> $3" "$1"
@@ -134,7 +138,7 @@ barriers() {
 
 packed_kernels() {
     # where columns begin, to one who reads and one who writes them; which there are
-    in_kernel cuda_mma.cu '(int64_t)column * a->w_pitch + k' '(int64_t)column * a->k + k'
+    in_kernel cuda_gather.h '(int64_t)column * a->w_pitch + k' '(int64_t)column * a->k + k'
     in_kernel cuda_mma.cu 'k = (int32_t)(e % a.w_pitch), column = (int32_t)(e / a.w_pitch)' \
         'k = (int32_t)(e % a.k), column = (int32_t)(e / a.k)'
     in_kernel cuda_mma.cu '(int64_t)a.n * a.w_pitch' '(int64_t)a.n * a.k'
@@ -142,8 +146,9 @@ packed_kernels() {
     # the tail of the depth
     in_kernel cuda_mma.cu 'column < a->n && k < a->w_pitch' 'column < a->n'
     in_kernel cuda_mma.cu 'column < a->n && k < a->w_pitch' 'column < a->n && k + 8 < a->w_pitch'
-    in_kernel cuda_mma.cu 'if (k < a.k)' 'if (k <= a.k)'
-    in_kernel cuda_mma.cu 'if (k < a.k)' 'if (k + 1 < a.k)'
+    in_kernel cuda_mma.cu 'k < a.k && column < a.columns' 'k <= a.k && column < a.columns'
+    in_kernel cuda_mma.cu 'k < a.k && column < a.columns' 'k + 1 < a.k && column < a.columns'
+    in_kernel cuda_mma.cu 'k < a.k && column < a.columns' 'k < a.k'
     # which element, and how it is rounded
     in_kernel cuda_mma.cu '(product_kind)a.kind' PRODUCT_CONV
     in_kernel cuda_mma.cu '= lw_bf16_bits(w);' '= lw_bf16_bits(w * 0.999f);'
@@ -161,8 +166,8 @@ packed_kernels() {
 packed_host() {
     product=src/backend/cuda/cuda_lower_product.c
     on_host $product 'return LW_ROUND_UP(k, 8);' 'return k;'
-    on_host $product 'w_pitch = pitch_of(s->a.k)' 'w_pitch = s->a.k'
-    on_host $product 'pitch_of(p.p[PACK_K]) / 2' 'pitch_of(p.p[PACK_K]) / 4'
+    on_host $product 'packed ? pitch_of(a->k)' 'packed ? a->k'
+    on_host $product '(narrow ? 2 : 1)' '(narrow ? 4 : 2)'
     on_host $product 'at->packed_k, at->trans_b}' 'at->packed_k}'
     on_host $product '{at->o, at->kh * at->kw * at->c}' '{at->o, at->kh * at->c}'
     on_host $product '0, at->o, taps}' '0, taps, at->o}'
@@ -325,6 +330,15 @@ tiles() {
 
 cp "$kernels"/* "$dir/$kernels"
 make_gpu "$dir/$kernels"/*.cu
+if [ -n "$texts" ]; then
+    packed_kernels
+    packed_host
+    drift
+    attention
+    tiles
+    echo 'what mutants replace is there'
+    exit 0
+fi
 if [ "$only" = tiles ]; then first=$kernels/cuda_tiles.h; else first=''; fi
 if ! passes "$first"; then
     echo 'the kernels as they are do not pass'
