@@ -30,7 +30,7 @@ for object in $(find "$build"/CMakeFiles/lw_*.dir/src -name '*.o' | sort); do
     count=$((count + 1))
     case $object in
     *_avx512.c.o | *_avx512bf16.c.o | *_amx.c.o) continue ;;
-    *_avx2.c.o) registers='zmm[0-9]|[xy]mm(1[6-9]|2[0-9]|3[01])' ;; # AVX-512 has more of each
+    *_avx2.c.o | *_avxvnni.c.o) registers='zmm[0-9]|[xy]mm(1[6-9]|2[0-9]|3[01])' ;; # AVX-512 has more of each
     *) registers='[yz]mm[0-9]|xmm(1[6-9]|2[0-9]|3[01])' ;;
     esac
     if objdump -d --no-show-raw-insn "$object" | grep -qE "%($registers)"; then

@@ -229,7 +229,7 @@ class _Calls:
 
 class Device(_Owned):
     """Threads and kernels. threads 0: all processors this process may use; isa: "ref", "avx2",
-    "avx512", "avx512bf16", "amx" or None, the best there is. Used by one thread at a time."""
+    "avxvnni", "avx512", "avx512bf16", "amx" or None, the best there is. Used by one thread at a time."""
 
     _close = "lw_device_close"
 

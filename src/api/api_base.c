@@ -132,15 +132,16 @@ static int choose_isa(const char *name, lw_isa *out)
     for (int i = 0; i < LW_ISA_COUNT; i++) {
         if (!lw_str_eq(name, lw_isa_name((lw_isa)i)))
             continue;
-        if ((lw_isa)i > lw_isa_best())
-            return lw_fail(LW_EDEVICE, "instruction set level %s: this CPU has %s at best", name,
-                           lw_isa_name(lw_isa_best()));
+        if (!lw_isa_has((lw_isa)i))
+            return lw_fail(LW_EDEVICE,
+                           "instruction set level %s: this CPU does not have it; its best is %s",
+                           name, lw_isa_name(lw_isa_best()));
         *out = (lw_isa)i;
         return 0;
     }
-    return lw_fail(LW_EUSAGE,
-                   "instruction set level '%s': must be ref, avx2, avx512, avx512bf16 or amx",
-                   name);
+    return lw_fail(
+        LW_EUSAGE,
+        "instruction set level '%s': must be ref, avx2, avxvnni, avx512, avx512bf16 or amx", name);
 }
 
 int lw_device_open(const lw_device_options *options, lw_device **device)

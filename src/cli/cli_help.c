@@ -6,7 +6,7 @@
 #include "cli/cli_help.h"
 
 const lw_help_line lw_help_environment[] = {
-    {"LW_ISA=ref|avx2|avx512|avx512bf16|amx", "chooses kernels"},
+    {"LW_ISA=ref|avx2|avxvnni|avx512|avx512bf16|amx", "chooses kernels"},
     {"LW_LOG=info,profile=debug", "what is logged"},
     {"LW_CACHE=DIR", "the folder of decoded data"},
     {NULL, NULL}};

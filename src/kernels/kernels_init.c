@@ -6,6 +6,7 @@
 enum {
     at_ref = LW_ISA_REF,
     at_avx2 = LW_ISA_AVX2,
+    at_avxvnni = LW_ISA_AVXVNNI,
     at_avx512 = LW_ISA_AVX512,
     at_avx512bf16 = LW_ISA_AVX512BF16,
     at_amx = LW_ISA_AMX

@@ -7,6 +7,7 @@ set(SOURCES
   conv/conv_avx2.c
   conv/conv_avx512.c
   conv/conv_bf16_ref.c
+  conv/conv_bytes_avxvnni.c
   conv/conv_depthwise_avx2.c
   conv/conv_depthwise_avx512.c
   conv/conv_depthwise_ref.c
@@ -33,6 +34,7 @@ set(SOURCES
   gemm/gemm_avx2.c
   gemm/gemm_avx512.c
   gemm/gemm_bf16_ref.c
+  gemm/gemm_bytes_avxvnni.c
   gemm/gemm_dot_avx2.c
   gemm/gemm_dot_avx512.c
   gemm/gemm_low_avx2.c
@@ -56,6 +58,7 @@ set(SOURCES
   gemm/gemm_tile_bf16_amx.c
   gemm/gemm_tile_bf16x3_amx.c
   gemm/gemm_tile_u8_avx2.c
+  gemm/gemm_tile_u8_avxvnni.c
   gemm/gemm_tile_u8_avx512.c
   gemm/gemm_tile_u8_avx512bf16.c
   gemm/gemm_tile_u8_amx.c
@@ -99,6 +102,7 @@ set(SOURCES
   pairs/pairs_avx512.c
   pairs/pairs_ref.c
   peak/peak_avx2.c
+  peak/peak_avxvnni.c
   peak/peak_avx512.c
   peak/peak_avx512bf16.c
   peak/peak_amx.c

@@ -254,7 +254,7 @@ static int parse(int argc, char **argv, check_options *o)
             for (int l = 0; l < LW_ISA_COUNT; l++)
                 if (lw_str_eq(argv[i + 1], lw_isa_name((lw_isa)l)))
                     o->isa = l;
-            if (o->isa < 0 || o->isa > (int)lw_isa_best())
+            if (o->isa < 0 || !lw_isa_has((lw_isa)o->isa))
                 return -1;
         } else {
             return -1;
@@ -267,17 +267,18 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
 {
     check_options o;
     if (parse(argc, argv, &o)) {
-        fprintf(stderr,
-                "usage: %s [--isa ref|avx2|avx512|avx512bf16|amx] [--filter TEXT] [--seed N] "
-                "(levels this machine has)\n",
-                argv[0]);
+        fprintf(
+            stderr,
+            "usage: %s [--isa ref|avx2|avxvnni|avx512|avx512bf16|amx] [--filter TEXT] [--seed N] "
+            "(levels this machine has)\n",
+            argv[0]);
         return 2;
     }
     size_t most = n_cases * LW_ISA_COUNT, n = 0;
     check_run *runs = calloc(most, sizeof *runs);
     struct CMUnitTest *tests = calloc(most, sizeof *tests);
     char(*names)[96] = calloc(most, sizeof *names);
-    for (int l = 0; l <= (int)lw_isa_best() && runs && tests && names; l++) {
+    for (int l = 0; l < LW_ISA_COUNT && runs && tests && names; l = lw_isa_next((lw_isa)l)) {
         for (size_t i = 0; i < n_cases; i++) {
             snprintf(names[n], sizeof names[n], "%s.%s.%s", family, cases[i].name,
                      lw_isa_name((lw_isa)l));

@@ -228,17 +228,17 @@ int op_check(const op_case *k)
         stop(&ref);
         return bad;
     }
-    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
         for (int threads = 1; threads <= 3; threads += 2) {
-            if (start(&fast, k, 1, (lw_isa)isa, threads, grad) < 0) {
-                bad += fail(k, lw_isa_name((lw_isa)isa));
+            if (start(&fast, k, 1, isa, threads, grad) < 0) {
+                bad += fail(k, lw_isa_name(isa));
             } else {
-                bad += compare(k, &ref, &fast, "y", lw_isa_name((lw_isa)isa));
+                bad += compare(k, &ref, &fast, "y", lw_isa_name(isa));
                 for (int i = 0; grad && i < ref.c.n_in; i++) {
                     char name[16];
                     snprintf(name, sizeof name, "d%d", i);
                     if (ref.c.in[i].grad)
-                        bad += compare(k, &ref, &fast, name, lw_isa_name((lw_isa)isa));
+                        bad += compare(k, &ref, &fast, name, lw_isa_name(isa));
                 }
             }
             stop(&fast);

@@ -236,12 +236,11 @@ static void test_agreement(void **state)
     for (int num = LW_NUM_BF16; num <= LW_NUM_S8; num++) {
         const ranges *c = num == LW_NUM_S8 ? &r : NULL;
         sample(oracle, 5, 1, LW_ISA_REF, 0, (lw_num)num, c);
-        for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
-            sample(fast, 5, 2, (lw_isa)isa, 1, (lw_num)num, c);
+        for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
+            sample(fast, 5, 2, isa, 1, (lw_num)num, c);
             double to_f32 = distance(f32, fast, 5 * ROW), to_own = distance(oracle, fast, 5 * ROW);
             print_message("%s at %s: relative difference to f32 %.2g, to its oracle %.2g\n",
-                          num == LW_NUM_S8 ? "int8" : "bf16", lw_isa_name((lw_isa)isa), to_f32,
-                          to_own);
+                          num == LW_NUM_S8 ? "int8" : "bf16", lw_isa_name(isa), to_f32, to_own);
             assert_true(to_f32 > 1e-5 && to_f32 < bound[num]);
             /* Where tiles are faster than bf16 a level keeps layers in f32 that its
              * oracle rounds. */
@@ -256,17 +255,17 @@ static void test_bits(void **state)
     static ranges r;
     static float one[7 * ROW], other[7 * ROW];
     calibrate(&r);
-    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++)
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa))
         for (int num = LW_NUM_BF16; num <= LW_NUM_S8; num++) {
             const ranges *c = num == LW_NUM_S8 ? &r : NULL;
-            sample(one, 7, 1, (lw_isa)isa, 1, (lw_num)num, c);
-            sample(other, 7, 2, (lw_isa)isa, 1, (lw_num)num, c);
+            sample(one, 7, 1, isa, 1, (lw_num)num, c);
+            sample(other, 7, 2, isa, 1, (lw_num)num, c);
             assert_memory_equal(one, other, sizeof one);
-            sample(other, 7, 5, (lw_isa)isa, 1, (lw_num)num, c);
+            sample(other, 7, 5, isa, 1, (lw_num)num, c);
             assert_memory_equal(one, other, sizeof one);
-            sample(other, 1, 3, (lw_isa)isa, 1, (lw_num)num, c); /* batch 1, and 4 of 7 */
+            sample(other, 1, 3, isa, 1, (lw_num)num, c); /* batch 1, and 4 of 7 */
             assert_memory_equal(one, other, sizeof(float) * ROW);
-            sample(other, 4, 3, (lw_isa)isa, 1, (lw_num)num, c);
+            sample(other, 4, 3, isa, 1, (lw_num)num, c);
             assert_memory_equal(one, other, sizeof(float) * 4 * ROW);
         }
 }
@@ -320,13 +319,13 @@ static void test_attention(void **state)
     enum { N = 2 * 50 * 48 };
     static float want[N], y[N], train[N], want_dx[N], dx[N];
     assert_int_equal(attend(want, want_dx, N, LW_ISA_REF, LW_NUM_F32), LW_NUM_F32);
-    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
-        assert_int_equal(attend(y, NULL, N, (lw_isa)isa, LW_NUM_BF16), LW_NUM_BF16);
-        assert_int_equal(attend(train, dx, N, (lw_isa)isa, LW_NUM_BF16), LW_NUM_BF16);
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
+        assert_int_equal(attend(y, NULL, N, isa, LW_NUM_BF16), LW_NUM_BF16);
+        assert_int_equal(attend(train, dx, N, isa, LW_NUM_BF16), LW_NUM_BF16);
         assert_memory_equal(y, train, sizeof y);
         double far = distance(want, y, N), off = distance(want_dx, dx, N);
         print_message("attention at %s: relative difference to f32 %.2g, of the gradient %.2g\n",
-                      lw_isa_name((lw_isa)isa), far, off);
+                      lw_isa_name(isa), far, off);
         assert_true(far > 1e-4 && far < 1e-2 && off > 1e-4 && off < 1e-2);
     }
 }
@@ -356,11 +355,10 @@ static void test_patches(void **state)
     enum { N = 2 * 2 * 3 * 24 };
     float want[N], y[N];
     embed(want, N, LW_ISA_REF, LW_NUM_F32);
-    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
-        embed(y, N, (lw_isa)isa, LW_NUM_BF16);
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
+        embed(y, N, isa, LW_NUM_BF16);
         double far = distance(want, y, N);
-        print_message("patches at %s: relative difference to f32 %.2g\n", lw_isa_name((lw_isa)isa),
-                      far);
+        print_message("patches at %s: relative difference to f32 %.2g\n", lw_isa_name(isa), far);
         assert_true(far > 1e-5 && far < 1e-2);
     }
 }
@@ -390,10 +388,10 @@ static bool reads_bytes(lw_isa isa, lw_conv_mode mode)
 static void test_tiles_or_bytes(void **state)
 {
     (void)state;
-    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
         bool slow = isa == LW_ISA_AVX2 || isa == LW_ISA_AVX512;
-        assert_int_equal(reads_bytes((lw_isa)isa, LW_CONV_MODE_AUTO), !slow);
-        assert_true(reads_bytes((lw_isa)isa, LW_CONV_MODE_DIRECT));
+        assert_int_equal(reads_bytes(isa, LW_CONV_MODE_AUTO), !slow);
+        assert_true(reads_bytes(isa, LW_CONV_MODE_DIRECT));
     }
 }
 
@@ -405,11 +403,11 @@ static void test_upsampled(void **state)
     static float want[N];
     const lw_edge_range edge = {"up.weight", 2.0f / 255, 128};
     const lw_calibration c = {&edge, 1};
-    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++)
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa))
         for (int bytes = 0; bytes < 2; bytes++) {
             plan_lab l;
             LW_CLEANUP(lw_str_clear) lw_str text = {0};
-            lab_open_conv(&l, 2, (lw_isa)isa, LW_CONV_MODE_DIRECT);
+            lab_open_conv(&l, 2, isa, LW_CONV_MODE_DIRECT);
             lw_val x = lw_upsample(l.g, LAB_X(&l, "x", 2, 4, 4, 16), 2);
             lab_output(&l, "y",
                        lw_conv2d(&l.b, "up", x, 12, (lw_conv_opts){.kernel = 3, .pad = 1}));
@@ -425,7 +423,7 @@ static void test_upsampled(void **state)
             const float *y = lw_exec_read(l.exec, "y");
             if (bytes)
                 print_message("int8 behind upsampling at %s: relative difference %.2g\n",
-                              lw_isa_name((lw_isa)isa), distance(want, y, N));
+                              lw_isa_name(isa), distance(want, y, N));
             else
                 memcpy(want, y, sizeof want);
             assert_true(!bytes || (distance(want, y, N) > 1e-4 && distance(want, y, N) < 2e-2));
@@ -476,10 +474,10 @@ static void test_wide_bits(void **state)
     float *one = lw_calloc(8, (size_t)ROW_BYTES), *other = lw_calloc(8, (size_t)ROW_BYTES);
     float *vectors = lw_calloc(8, (size_t)ROW_BYTES);
     assert_true(one && other && vectors);
-    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
-        sample_wide(one, 8, 1, (lw_isa)isa);
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
+        sample_wide(one, 8, 1, isa);
         for (size_t i = isa ? 0 : 2; i < LW_COUNT(ways); i++) {
-            sample_wide(other, ways[i][0], ways[i][1], (lw_isa)isa);
+            sample_wide(other, ways[i][0], ways[i][1], isa);
             assert_memory_equal(one, other, (size_t)(ways[i][0] * ROW_BYTES));
         }
         if (isa == LW_ISA_AVX2)

@@ -178,13 +178,12 @@ static void check_seed(uint64_t seed)
         went_wrong(seed, "oracle", lw_errmsg());
         return;
     }
-    for (int isa = 0; isa <= (int)lw_isa_best(); isa++) {
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
         LW_CLEANUP(result_clear) result one = {0};
         for (int t = 0; t < N_THREADS; t++) {
             LW_CLEANUP(result_clear) result now = {0};
             char what[48];
-            snprintf(what, sizeof what, "%s, %d threads", lw_isa_name((lw_isa)isa),
-                     thread_counts[t]);
+            snprintf(what, sizeof what, "%s, %d threads", lw_isa_name(isa), thread_counts[t]);
             if (run_plan(g, device[isa][t], 1, t == 1, seed, &now) < 0) { /* t 1: made again */
                 went_wrong(seed, what, lw_errmsg());
                 return;
@@ -239,9 +238,9 @@ static void test_random(void **state)
 static int open_devices(void **state)
 {
     (void)state;
-    for (int isa = 0; isa <= (int)lw_isa_best(); isa++)
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa))
         for (int t = 0; t < N_THREADS; t++)
-            if (cpu_device(thread_counts[t], (lw_isa)isa, &device[isa][t]) < 0)
+            if (cpu_device(thread_counts[t], isa, &device[isa][t]) < 0)
                 return -1;
     return 0;
 }
@@ -249,7 +248,7 @@ static int open_devices(void **state)
 static int close_devices(void **state)
 {
     (void)state;
-    for (int isa = 0; isa <= (int)lw_isa_best(); isa++)
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa))
         for (int t = 0; t < N_THREADS; t++)
             lw_backend_close(&device[isa][t]);
     return 0;

@@ -326,14 +326,14 @@ static void test_replay_does_not_allocate(void **state)
 
 /* A frame is what it was said to be, and a plan's text does not depend on where it was compiled,
  * but for the level's choice of convolutions. */
-static void same_everywhere(lw_conv_mode conv, int isa0, int isa1)
+static void same_everywhere(lw_conv_mode conv, lw_isa isa0, lw_isa isa1)
 {
     LW_CLEANUP(lw_str_clear) lw_str first = {0};
-    for (int isa = isa0; isa <= isa1; isa++)
+    for (lw_isa isa = isa0; isa <= isa1; isa = lw_isa_next(isa))
         for (int threads = 1; threads < 6; threads += 2) {
             plan_lab l;
             LW_CLEANUP(lw_str_clear) lw_str text = {0};
-            lab_open_conv(&l, threads, (lw_isa)isa, conv);
+            lab_open_conv(&l, threads, isa, conv);
             lab_unet_train(&l, 2);
             lab_compile(&l, 1);
             lw_plan_print(&text, l.plan);
@@ -351,10 +351,10 @@ static void test_plan_is_the_same_everywhere(void **state)
 {
     (void)state;
     /* Tile registers want weights of f32 in another layout. */
-    const int vectors = LW_MIN((int)lw_isa_best(), (int)LW_ISA_AVX512BF16);
-    same_everywhere(LW_CONV_MODE_DIRECT, 0, vectors);
-    same_everywhere(LW_CONV_MODE_WINOGRAD, 0, vectors);
-    for (int isa = 0; isa <= (int)lw_isa_best(); isa++)
+    const lw_isa vectors = LW_MIN(lw_isa_best(), LW_ISA_AVX512BF16);
+    same_everywhere(LW_CONV_MODE_DIRECT, LW_ISA_REF, vectors);
+    same_everywhere(LW_CONV_MODE_WINOGRAD, LW_ISA_REF, vectors);
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa))
         same_everywhere(LW_CONV_MODE_AUTO, isa, isa);
 }
 

@@ -52,15 +52,15 @@ static void test_training_against_oracle(void **state)
     (void)state;
     int64_t n, m;
     LW_CLEANUP(lw_free) float *want = train_step(1, LW_ISA_REF, LW_CONV_MODE_DIRECT, 0, &n);
-    for (int isa = 0; isa <= (int)lw_isa_best(); isa++) {
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
         LW_CLEANUP(lw_free)
-        float *direct = train_step(1, (lw_isa)isa, LW_CONV_MODE_DIRECT, 1, &m);
+        float *direct = train_step(1, isa, LW_CONV_MODE_DIRECT, 1, &m);
         LW_CLEANUP(lw_free)
-        float *tiles = train_step(1, (lw_isa)isa, LW_CONV_MODE_WINOGRAD, 1, &m);
+        float *tiles = train_step(1, isa, LW_CONV_MODE_WINOGRAD, 1, &m);
         assert_int_equal(n, m);
         double far = distance(tiles, want, n);
         print_message("%s: all gradients, direct %.2e, Winograd %.2e from the oracle\n",
-                      lw_isa_name((lw_isa)isa), distance(direct, want, n), far);
+                      lw_isa_name(isa), distance(direct, want, n), far);
         assert_true(far < 3e-6);
         assert_true(memcmp(direct, tiles, (size_t)n * sizeof *tiles) != 0);
     }
@@ -70,12 +70,12 @@ static void test_threads(void **state)
 {
     (void)state;
     static const int threads[] = {1, 2, 5};
-    for (int isa = 0; isa <= (int)lw_isa_best(); isa++) {
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
         LW_CLEANUP(lw_free) float *first = NULL;
         for (size_t i = 0; i < LW_COUNT(threads); i++) {
             int64_t n;
             LW_CLEANUP(lw_free)
-            float *x = train_step(threads[i], (lw_isa)isa, LW_CONV_MODE_WINOGRAD, 1, &n);
+            float *x = train_step(threads[i], isa, LW_CONV_MODE_WINOGRAD, 1, &n);
             if (!first)
                 first = lw_steal(&x);
             else
@@ -116,11 +116,11 @@ static void test_batch(void **state)
     (void)state;
     enum { ROW = 8 * 8 * 3, ROWS = 7 };
     static float all[ROWS * ROW], part[ROWS * ROW];
-    for (int isa = 0; isa <= (int)lw_isa_best(); isa++) {
-        sample((lw_isa)isa, ROWS, 0, all);
-        sample((lw_isa)isa, 4, 0, part);
-        sample((lw_isa)isa, 1, 4, part + 4 * ROW);
-        sample((lw_isa)isa, 2, 5, part + 5 * ROW);
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
+        sample(isa, ROWS, 0, all);
+        sample(isa, 4, 0, part);
+        sample(isa, 1, 4, part + 4 * ROW);
+        sample(isa, 2, 5, part + 5 * ROW);
         assert_memory_equal(all, part, sizeof all);
     }
 }
@@ -152,10 +152,10 @@ static void test_few_tiles(void **state)
     (void)state;
     enum { CHANNELS = 96, ROW = 8 * 8 * CHANNELS };
     static float first[ROW];
-    for (int isa = LW_ISA_AVX2; isa <= (int)lw_isa_best(); isa++)
+    for (lw_isa isa = lw_isa_next(LW_ISA_REF); isa < LW_ISA_COUNT; isa = lw_isa_next(isa))
         for (int32_t batch = 1; batch <= 2; batch++) {
             plan_lab l;
-            lab_open_conv(&l, 2, (lw_isa)isa, LW_CONV_MODE_WINOGRAD);
+            lab_open_conv(&l, 2, isa, LW_CONV_MODE_WINOGRAD);
             lw_val x = LAB_X(&l, "x", batch, 8, 8, CHANNELS);
             lw_conv_opts how = {.kernel = 3, .pad = 1};
             lab_output(&l, "y", lw_conv2d(&l.b, "conv", x, CHANNELS, how));

@@ -474,9 +474,12 @@ static void isa_is_chosen_by_environment(void **state)
         unsetenv("LW_ISA");
     lw_free(&old);
     assert_string_equal(lw_isa_name(LW_ISA_AVX2), "avx2");
+    assert_string_equal(lw_isa_name(LW_ISA_AVXVNNI), "avxvnni");
     assert_string_equal(lw_isa_name(LW_ISA_AVX512BF16), "avx512bf16");
     assert_string_equal(lw_isa_name(LW_ISA_AMX), "amx");
     assert_true(lw_isa_same_f32("avx512bf16", "avx512"));
+    assert_true(lw_isa_same_f32("avx2", "avxvnni"));
+    assert_false(lw_isa_same_f32("avxvnni", "avx512"));
     assert_false(lw_isa_same_f32("amx", "avx512"));
     assert_true(lw_isa_same_f32("amx", "amx"));
     assert_false(lw_isa_same_f32("amx", "avx2"));

@@ -315,7 +315,7 @@ bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
     int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, pass);
     bool low = d->kernels->isa >= LW_ISA_AVX512BF16;
     if (num == LW_NUM_S8)
-        return !low && tile == 4;
+        return !low && d->kernels->isa != LW_ISA_AVXVNNI && tile == 4;
     if (!low)
         return tile != 0;
     if (d->kernels->isa >= LW_ISA_AMX)

@@ -26,19 +26,24 @@ int lw_whole_core_count(void);
 typedef enum lw_isa {
     LW_ISA_REF,
     LW_ISA_AVX2,
+    LW_ISA_AVXVNNI, /* f32 and bf16 results have the bits of avx2; int8 products are faster */
     LW_ISA_AVX512,
     LW_ISA_AVX512BF16, /* f32 results have the bits of avx512; bf16 and int8 products are faster */
     LW_ISA_AMX,        /* so they have here; bf16 and int8 products on tile registers */
     LW_ISA_COUNT
 } lw_isa;
-/* Best level this CPU and kernel support (avx2 needs FMA; avx512 needs F, BW, DQ, VL; avx512bf16
- * needs BF16 and VNNI too, amx also tiles with BF16 and INT8 that the kernel lets us use: it is asked
+/* Best level this CPU and kernel support (avx2 needs FMA; avxvnni AVX-VNNI too; avx512 needs F, BW, DQ, VL; avx512bf16
+ * BF16 and VNNI too, amx also tiles with BF16 and INT8 that the kernel lets us use: it is asked
  * for them here, for all threads of this process). */
 lw_isa lw_isa_best(void);
-/* Best level, lowered by LW_ISA=ref|avx2|avx512|avx512bf16|amx. An unknown word or an unsupported
+/* Whether this CPU has a level: those up to the best, but that of many with AVX-512 have no AVX-VNNI. */
+bool lw_isa_has(lw_isa isa);
+/* The next one it has; LW_ISA_COUNT behind the best. */
+lw_isa lw_isa_next(lw_isa isa);
+/* Best level, lowered by LW_ISA=ref|avx2|avxvnni|avx512|avx512bf16|amx. An unknown word or an unsupported
  * level is LW_EUSAGE / LW_EDEVICE. */
 int lw_isa_chosen(lw_isa *out);
-const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avx512", "avx512bf16", "amx" */
+const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avxvnni", "avx512", "avx512bf16", "amx" */
 /* Whether f32 results at two levels, by name, have the same bits. */
 bool lw_isa_same_f32(const char *a, const char *b);
 const char *lw_machine_name(void); /* model name as the kernel says it */

@@ -16,7 +16,8 @@
 #include "base/sys/sys_cgroup.h"
 #include "base/sys/sys_cores.h"
 
-static const char *const isa_names[LW_ISA_COUNT] = {"ref", "avx2", "avx512", "avx512bf16", "amx"};
+static const char *const isa_names[LW_ISA_COUNT] = {"ref",    "avx2",       "avxvnni",
+                                                    "avx512", "avx512bf16", "amx"};
 
 /* Those of the process, whatever its threads were bound to since. */
 static bool allowed_cpus(lw_cpus *out)
@@ -69,6 +70,18 @@ static bool tiles_granted(void)
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & need) == need &&
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
+
+static bool has_avxvnni(void)
+{
+    enum { AVX_VNNI = 1 << 4 };
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVX_VNNI);
+}
+#else
+static bool has_avxvnni(void)
+{
+    return false;
+}
 #endif
 
 lw_isa lw_isa_best(void)
@@ -82,13 +95,26 @@ lw_isa lw_isa_best(void)
         return LW_ISA_REF;
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-        return LW_ISA_AVX2;
+        return has_avxvnni() ? LW_ISA_AVXVNNI : LW_ISA_AVX2;
     if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
         return LW_ISA_AVX512;
     return tiles_granted() ? LW_ISA_AMX : LW_ISA_AVX512BF16;
 #else
     return LW_ISA_REF;
 #endif
+}
+
+bool lw_isa_has(lw_isa isa)
+{
+    return isa <= lw_isa_best() && (isa != LW_ISA_AVXVNNI || has_avxvnni());
+}
+
+lw_isa lw_isa_next(lw_isa isa)
+{
+    do
+        isa++;
+    while (isa < LW_ISA_COUNT && !lw_isa_has(isa));
+    return isa;
 }
 
 int lw_isa_chosen(lw_isa *out)
@@ -102,14 +128,14 @@ int lw_isa_chosen(lw_isa *out)
     for (int i = 0; i < LW_ISA_COUNT; i++) {
         if (strcmp(word, isa_names[i]) != 0)
             continue;
-        if (i > (int)best)
-            return lw_fail(LW_EDEVICE, "LW_ISA=%s: this CPU supports only '%s'", word,
-                           isa_names[best]);
+        if (!lw_isa_has((lw_isa)i))
+            return lw_fail(LW_EDEVICE, "LW_ISA=%s: this CPU does not have it; its best is '%s'",
+                           word, isa_names[best]);
         *out = (lw_isa)i;
         return 0;
     }
-    return lw_fail(LW_EUSAGE, "LW_ISA=%s is unknown: use ref, avx2, avx512, avx512bf16 or amx",
-                   word);
+    return lw_fail(LW_EUSAGE,
+                   "LW_ISA=%s is unknown: use ref, avx2, avxvnni, avx512, avx512bf16 or amx", word);
 }
 
 const char *lw_isa_name(lw_isa isa)
@@ -117,17 +143,17 @@ const char *lw_isa_name(lw_isa isa)
     return (unsigned)isa < LW_ISA_COUNT ? isa_names[isa] : "?";
 }
 
-/* Levels from avx512 on whose f32 kernels are the same functions: at amx tile registers multiply
- * f32, too. */
-static bool is_wide(const char *name)
+/* The level whose f32 kernels one has: the same functions. At amx tile registers multiply f32, too. */
+static const char *f32_level(const char *name)
 {
-    return strcmp(name, isa_names[LW_ISA_AVX512]) == 0 ||
-           strcmp(name, isa_names[LW_ISA_AVX512BF16]) == 0;
+    return strcmp(name, isa_names[LW_ISA_AVXVNNI]) == 0      ? isa_names[LW_ISA_AVX2]
+           : strcmp(name, isa_names[LW_ISA_AVX512BF16]) == 0 ? isa_names[LW_ISA_AVX512]
+                                                             : name;
 }
 
 bool lw_isa_same_f32(const char *a, const char *b)
 {
-    return strcmp(a, b) == 0 || (is_wide(a) && is_wide(b));
+    return strcmp(f32_level(a), f32_level(b)) == 0;
 }
 
 const char *lw_machine_name(void)

@@ -17,7 +17,7 @@ typedef struct check_cli {
 static const lw_option options[] = {
     {LW_OPT(check_cli, filter), .name = "filter", .unit = "text",
      .help = "only checks whose family.case.isa contains this, e.g. gemm, conv.sizes, .avx2"},
-    {LW_OPT(check_cli, isa), .name = "isa", .choices = "ref|avx2|avx512|avx512bf16|amx",
+    {LW_OPT(check_cli, isa), .name = "isa", .choices = "ref|avx2|avxvnni|avx512|avx512bf16|amx",
      .help = "only this level (default: every level of this machine)"},
     {.name = NULL}};
 
@@ -48,8 +48,8 @@ static int run(const lw_cli *cli, const void *config)
     for (int i = 0; o->isa && i < LW_ISA_COUNT; i++)
         if (lw_str_eq(o->isa, lw_isa_name((lw_isa)i)))
             level = (lw_isa)i;
-    if (level > lw_isa_best())
-        return lw_fail(LW_EDEVICE, "--isa %s: this CPU has %s at best", o->isa,
+    if (!lw_isa_has(level))
+        return lw_fail(LW_EDEVICE, "--isa %s: this CPU does not have it; its best is %s", o->isa,
                        lw_isa_name(lw_isa_best()));
     snprintf(seed, sizeof seed, "%lld", (long long)cli->global.seed);
     const char *rest[] = {o->filter ? "--filter" : NULL,

@@ -49,7 +49,7 @@
  *     gemm_rank_body.inc                   rank tile: sums of outer products (weight gradients)
  *     gemm_pack_body.inc                   weights into panels
  *   gemm_job.h  gemm_body.inc              the products of this header over these tiles, f32
- *     gemm_low_body.inc                    in low precision: bf16, u8 x s8
+ *     gemm_low_body.inc  _bytes_body.inc   in low precision: bf16, u8 x s8
  *   gemm_wgrad.h  gemm_wgrad_body.inc      weight gradients of gemm and conv, f32
  *     gemm_wgrad_bf16_body.inc  _amx.c     and of bf16; on tile registers
  *   gemm_ref.h .inc  gemm_ref.c            the references in plain C

@@ -17,7 +17,7 @@
 typedef vi el_sum;
 typedef vi el_vec;
 
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 
 enum { EL_PARTS = 1 };
 
@@ -33,7 +33,11 @@ LW_WORD el_vec el_panel(const float *b, int part)
 }
 LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
+#if VL == 16
     return _mm512_dpbusd_epi32(sum, row, panel);
+#else
+    return _mm256_dpbusd_avx_epi32(sum, row, panel);
+#endif
 }
 
 #else

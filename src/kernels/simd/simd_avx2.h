@@ -9,7 +9,11 @@
 #include <immintrin.h>
 
 #define VL 8
+#ifdef __AVXVNNI__
+#define LW_SIMD_SUFFIX _avxvnni
+#else
 #define LW_SIMD_SUFFIX _avx2
+#endif
 #define LW_SIMD_BASE_SUFFIX _avx2
 typedef __m256 vf;
 typedef __m256i vi;
