@@ -488,13 +488,13 @@ static void weight_grad(check *t)
     weight_grad_case(t, 5000, 140, 200, 1, 1, true);
 }
 
-/* At avx512bf16 and amx everything in f32, but products as sums of three bf16, is the function of avx512: the bits cannot
- * differ. */
-static void f32_is_shared(check *t)
+/* At avx512bf16 and amx everything in f32, but products as sums of three bf16, is the function of avx512, and at avxvnni that
+ * of avx2: the bits cannot differ. */
+static void same_f32(check *t, lw_isa one, lw_isa two)
 {
     lw_kernels wide, low;
-    lw_kernels_init(&wide, LW_ISA_AVX512);
-    lw_kernels_init(&low, LW_ISA_AMX);
+    lw_kernels_init(&wide, one);
+    lw_kernels_init(&low, two);
 #define SAME(field) check_same(t, &low.field, &wide.field, sizeof wide.field, "%s", #field)
     SAME(attention.forward);
     SAME(attention.backward);
@@ -522,7 +522,25 @@ static void f32_is_shared(check *t)
     SAME(conv.data_grad);
     SAME(conv.weight_grad);
     SAME(conv.weight_grad_combine);
+    SAME(winograd.run);
+    if (two == LW_ISA_AVXVNNI) {
+        SAME(attention);
+        SAME(drift);
+        SAME(norm);
+        SAME(winograd);
+        SAME(gemm.forward_bf16);
+        SAME(gemm.weight_grad_bf16);
+        SAME(conv.forward_bf16);
+        SAME(conv.data_grad_bf16);
+        SAME(conv.weight_grad_bf16);
+    }
 #undef SAME
+}
+
+static void f32_is_shared(check *t)
+{
+    same_f32(t, LW_ISA_AVX512, LW_ISA_AMX);
+    same_f32(t, LW_ISA_AVX2, LW_ISA_AVXVNNI);
 }
 
 int main(int argc, char **argv)
