@@ -8,8 +8,8 @@
  * Every kernel works on a range, is single-threaded, returns void and cannot fail. Outputs come
  * first. Splitting work into ranges never changes the bits of an output element.
  *
- * lw_kernels_init fills the table once per device: ref, then avx2, avxvnni, avx512, avx512bf16, amx
- * up to the chosen level.
+ * lw_kernels_init fills the table once per device: ref, then avx2, avx512, avx512bf16, amx up to
+ * the chosen level; avxvnni is avx2 and its own rows, which the levels above do not have.
  */
 #ifndef LW_KERNELS_H
 #define LW_KERNELS_H

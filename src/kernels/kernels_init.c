@@ -43,5 +43,6 @@ void lw_kernels_init(lw_kernels *k, lw_isa isa)
 {
     *k = (lw_kernels){.isa = isa};
     for (int level = LW_ISA_REF; level <= (int)isa; level++)
-        fill(k, level);
+        if (level != LW_ISA_AVXVNNI || isa == LW_ISA_AVXVNNI) /* which no other level includes */
+            fill(k, level);
 }

@@ -2,6 +2,11 @@
 /* gemm of f32, also as sums of three bf16, of bf16 and of u8 x s8 against double loops over the rounded operands: sizes around
  * vector widths, pitches, epilogues, whole numbers exactly, row invariance. */
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
 
 #include "kernels/check.h"
 #include "kernels/kernels.h"
@@ -543,6 +548,19 @@ static void f32_is_shared(check *t)
     same_f32(t, LW_ISA_AVX2, LW_ISA_AVXVNNI);
 }
 
+/* A processor with AVX-512 need not have AVX-VNNI. */
+static void above_avxvnni(check *t)
+{
+    lw_kernels low, wide;
+    lw_kernels_init(&low, LW_ISA_AVXVNNI);
+    lw_kernels_init(&wide, LW_ISA_AVX512);
+    if (!low.peak.int8 || wide.peak.int8 || wide.gemm.forward_u8 == low.gemm.forward_u8 ||
+        wide.conv.forward_u8 == low.conv.forward_u8 ||
+        wide.conv.data_grad_u8 == low.conv.data_grad_u8)
+        fail_msg("a level above avxvnni has rows of it");
+    t->compared++;
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
@@ -558,6 +576,7 @@ int main(int argc, char **argv)
         {"bytes_alike", bytes_alike},
         {"weight_grad", weight_grad},
         {"f32_is_shared", f32_is_shared},
+        {"above_avxvnni", above_avxvnni},
     };
     return check_main(argc, argv, "gemm", cases, LW_COUNT(cases));
 }

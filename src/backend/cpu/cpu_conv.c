@@ -314,8 +314,9 @@ bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
     const lw_conv_pass pass = dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
     int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, pass);
     bool low = d->kernels->isa >= LW_ISA_AVX512BF16;
+    bool bytes = low || d->kernels->isa == LW_ISA_AVXVNNI;
     if (num == LW_NUM_S8)
-        return !low && d->kernels->isa != LW_ISA_AVXVNNI && tile == 4;
+        return !bytes && tile == 4;
     if (!low)
         return tile != 0;
     if (d->kernels->isa >= LW_ISA_AMX)

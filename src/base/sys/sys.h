@@ -36,7 +36,7 @@ typedef enum lw_isa {
  * BF16 and VNNI too, amx also tiles with BF16 and INT8 that the kernel lets us use: it is asked
  * for them here, for all threads of this process). */
 lw_isa lw_isa_best(void);
-/* Whether this CPU has a level: those up to the best, but that of many with AVX-512 have no AVX-VNNI. */
+/* Whether this CPU has a level: those up to the best, but avxvnni, which many with AVX-512 do not have. */
 bool lw_isa_has(lw_isa isa);
 /* The next one it has; LW_ISA_COUNT behind the best. */
 lw_isa lw_isa_next(lw_isa isa);
