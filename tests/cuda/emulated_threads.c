@@ -17,7 +17,7 @@ unsigned char *lw_emu_shared;
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 
-enum { STACK = 1 << 16 };
+enum { STACK = 1 << 16, SPOILT = 0xff };
 typedef enum thread_state {
     UNBORN,
     READY,
@@ -278,9 +278,38 @@ static int let_go(int n)
 }
 /* ---- blocks ------------------------------------------------------------------------------------- */
 
+/* Memory that kernels share without asking for it at a launch lies in one section; of it the part that the kernel which ran last
+ * wrote in its first block. */
+extern unsigned char __start_lw_shared[], __stop_lw_shared[];
+static struct {
+    void (*body)(const void *args);
+    unsigned char *from, *to;
+} statics = {NULL, __start_lw_shared, __stop_lw_shared};
+
+static void spoil_statics(void)
+{
+    if (statics.body != emulated_now.body) {
+        statics.from = __start_lw_shared;
+        statics.to = __stop_lw_shared;
+    }
+    memset(statics.from, SPOILT, (size_t)(statics.to - statics.from));
+}
+
+static void note_statics(void)
+{
+    if (statics.body == emulated_now.body)
+        return;
+    statics.body = emulated_now.body;
+    while (statics.from < statics.to && *statics.from == SPOILT)
+        statics.from++;
+    while (statics.from < statics.to && statics.to[-1] == SPOILT)
+        statics.to--;
+}
+
 /* What the block before left is no number. */
 static void start_block(int n)
 {
+    spoil_statics();
     memset(in_state, 0, sizeof in_state);
     memset(warp_waits, 0, sizeof warp_waits);
     memset(block_waits, 0, sizeof block_waits);
@@ -292,7 +321,7 @@ static void start_block(int n)
     memset(awaited, 0, sizeof awaited);
     emulated_begin_words(n);
     for (int b = 0; b < n / lw_emu_threads; b++)
-        memset(shared_of(b), 0xff, emulated_now.shared);
+        memset(shared_of(b), SPOILT, emulated_now.shared);
 }
 
 /* Every thread up to its next barrier, until all are done. False: some left while others waited. */
@@ -324,7 +353,9 @@ bool emulated_run_block(const emulated_launch *l)
     emulated_now = *l;
     lw_emu_threads = l->threads;
     first_block = lw_emu_bx;
-    return run_block(l->threads * l->cluster);
+    bool through = run_block(l->threads * l->cluster);
+    note_statics();
+    return through;
 }
 
 void emulated_free_stacks(void)

@@ -251,7 +251,8 @@ float lw_emu_bf16_to_float(uint16_t bits);
 #define LW_PREFETCH(from, bytes) lw_emu_prefetch(from, bytes)
 #define LW_READS(from, bytes) lw_emu_reads(from, bytes)
 #define LW_ON_DEVICE static inline
-#define LW_SHARED static
+#define LW_SHARED \
+    static __attribute__((section("lw_shared"))) /* which is no number when a block begins */
 #define LW_UNROLL
 #define LW_UNROLL_BY(n)
 #define LW_ROLLED
