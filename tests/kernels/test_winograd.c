@@ -514,7 +514,7 @@ static void choice_of_layout(check *t)
         lw_winograd_layout(LW_NUM_BF16, &many, LW_CONV_FORWARD, t->isa, 2),
         lw_winograd_layout(LW_NUM_F32, &many, LW_CONV_FORWARD, t->isa, 0),
     };
-    const int alone = t->isa == LW_ISA_AVX2 ? 4 | LW_WINOGRAD_ALONE : 4;
+    const int alone = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI ? 4 | LW_WINOGRAD_ALONE : 4;
     const int want[] = {4 | LW_WINOGRAD_PLAIN, 4, alone, 4, 4, alone, 2, 0};
     check_same(t, got, want, sizeof want, "layouts");
 }

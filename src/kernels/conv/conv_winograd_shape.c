@@ -132,8 +132,8 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
     const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(s->H, tile) * LW_CEIL_DIV(s->W, tile);
     if (tiles <= PLAIN_TILES && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
         return tile | LW_WINOGRAD_PLAIN;
-    return isa < LW_ISA_AVX512 && pays_alone(s, pass, tile, tiles) ? tile | LW_WINOGRAD_ALONE
-                                                                   : tile;
+    const bool avx2 = isa == LW_ISA_AVX2 || isa == LW_ISA_AVXVNNI;
+    return avx2 && pays_alone(s, pass, tile, tiles) ? tile | LW_WINOGRAD_ALONE : tile;
 }
 
 int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
