@@ -74,7 +74,7 @@ passes_device() {
 }
 passes() { # passes FILE: what says most about it comes first, so that mutants die soon
     case ${1:-} in
-    */cuda_flash.cu) passes_ops attention && passes_drift && passes_device && passes_ops '' ;;
+    */cuda_flash*.cu | */cuda_attention.cu) passes_ops attention && passes_drift && passes_device && passes_ops '' ;;
     */cuda_mma.cu | */cuda_lower_*) passes_device && passes_ops '' && passes_drift ;;
     *) if of_tiles "${1:-}"; then passes_tiles; else passes_drift && passes_device && passes_ops ''; fi ;;
     esac
