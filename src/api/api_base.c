@@ -125,25 +125,6 @@ bool lw_api_running(const void *object, const char *what)
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-static int choose_isa(const char *name, lw_isa *out)
-{
-    if (!name)
-        return lw_isa_chosen(out);
-    for (int i = 0; i < LW_ISA_COUNT; i++) {
-        if (!lw_str_eq(name, lw_isa_name((lw_isa)i)))
-            continue;
-        if (!lw_isa_has((lw_isa)i))
-            return lw_fail(LW_EDEVICE,
-                           "instruction set level %s: this CPU does not have it; its best is %s",
-                           name, lw_isa_name(lw_isa_best()));
-        *out = (lw_isa)i;
-        return 0;
-    }
-    return lw_fail(
-        LW_EUSAGE,
-        "instruction set level '%s': must be ref, avx2, avxvnni, avx512, avx512bf16 or amx", name);
-}
-
 int lw_device_open(const lw_device_options *options, lw_device **device)
 {
     lw_device_options o = {0};
@@ -155,7 +136,8 @@ int lw_device_open(const lw_device_options *options, lw_device **device)
     if (o.threads < 0 || o.threads > 4096)
         return lw_fail(LW_EUSAGE, "%d threads: must be 0 to 4096", o.threads);
     own.threads = o.threads;
-    LW_TRY(choose_isa(o.isa, &own.isa));
+    LW_TRY(o.isa ? lw_isa_named("instruction set level '", o.isa, "'", &own.isa)
+                 : lw_isa_chosen(&own.isa));
     return lw_backend_open(lw_backend_chosen(), &own, device);
 }
 

@@ -40,8 +40,9 @@ lw_isa lw_isa_best(void);
 bool lw_isa_has(lw_isa isa);
 /* The next one it has; LW_ISA_COUNT behind the best. */
 lw_isa lw_isa_next(lw_isa isa);
-/* Best level, lowered by LW_ISA=ref|avx2|avxvnni|avx512|avx512bf16|amx. An unknown word or an unsupported
- * level is LW_EUSAGE / LW_EDEVICE. */
+/* The level of a name; before and behind: what messages have around it. An unknown name or an unsupported level is LW_EUSAGE / LW_EDEVICE. */
+int lw_isa_named(const char *before, const char *name, const char *behind, lw_isa *out);
+/* Best level, lowered by LW_ISA=ref|avx2|avxvnni|avx512|avx512bf16|amx, refused as lw_isa_named refuses. */
 int lw_isa_chosen(lw_isa *out);
 const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avxvnni", "avx512", "avx512bf16", "amx" */
 /* Whether f32 results at two levels, by name, have the same bits. */

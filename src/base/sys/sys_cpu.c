@@ -117,25 +117,29 @@ lw_isa lw_isa_next(lw_isa isa)
     return isa;
 }
 
-int lw_isa_chosen(lw_isa *out)
+int lw_isa_named(const char *before, const char *name, const char *behind, lw_isa *out)
 {
-    lw_isa best = lw_isa_best();
-    const char *word = getenv("LW_ISA");
-    if (!word || !*word) {
-        *out = best;
-        return 0;
-    }
     for (int i = 0; i < LW_ISA_COUNT; i++) {
-        if (strcmp(word, isa_names[i]) != 0)
+        if (strcmp(name, isa_names[i]) != 0)
             continue;
-        if (!lw_isa_has((lw_isa)i))
-            return lw_fail(LW_EDEVICE, "LW_ISA=%s: this CPU does not have it; its best is '%s'",
-                           word, isa_names[best]);
         *out = (lw_isa)i;
-        return 0;
+        return lw_isa_has(*out)
+                   ? 0
+                   : lw_fail(LW_EDEVICE, "%s%s%s: this CPU does not have it; its best is '%s'",
+                             before, name, behind, isa_names[lw_isa_best()]);
     }
     return lw_fail(LW_EUSAGE,
-                   "LW_ISA=%s is unknown: use ref, avx2, avxvnni, avx512, avx512bf16 or amx", word);
+                   "%s%s%s is unknown: use ref, avx2, avxvnni, avx512, avx512bf16 or amx", before,
+                   name, behind);
+}
+
+int lw_isa_chosen(lw_isa *out)
+{
+    const char *word = getenv("LW_ISA");
+    if (word && *word)
+        return lw_isa_named("LW_ISA=", word, "", out);
+    *out = lw_isa_best();
+    return 0;
 }
 
 const char *lw_isa_name(lw_isa isa)

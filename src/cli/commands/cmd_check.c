@@ -43,14 +43,10 @@ static int run(const lw_cli *cli, const void *config)
     char path[PATH_MAX], seed[32];
     char *argv[12] = {path};
     int n = 1;
-    lw_isa level = lw_isa_best();
+    lw_isa level;
     LW_TRY(find_program(path, sizeof path));
-    for (int i = 0; o->isa && i < LW_ISA_COUNT; i++)
-        if (lw_str_eq(o->isa, lw_isa_name((lw_isa)i)))
-            level = (lw_isa)i;
-    if (!lw_isa_has(level))
-        return lw_fail(LW_EDEVICE, "--isa %s: this CPU does not have it; its best is %s", o->isa,
-                       lw_isa_name(lw_isa_best()));
+    if (o->isa)
+        LW_TRY(lw_isa_named("--isa ", o->isa, "", &level));
     snprintf(seed, sizeof seed, "%lld", (long long)cli->global.seed);
     const char *rest[] = {o->filter ? "--filter" : NULL,
                           o->filter,
