@@ -33,11 +33,7 @@ LW_WORD el_vec el_panel(const float *b, int part)
 }
 LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
-#if VL == 16
-    return _mm512_dpbusd_epi32(sum, row, panel);
-#else
-    return _mm256_dpbusd_avx_epi32(sum, row, panel);
-#endif
+    return vi_mac_u8s8(sum, row, panel);
 }
 
 #else

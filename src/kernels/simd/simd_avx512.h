@@ -274,6 +274,13 @@ LW_WORD vi vi_add(vi a, vi b)
 {
     return _mm512_add_epi32(a, b);
 }
+#ifdef __AVX512VNNI__
+/* sum + the four products of bytes in each lane: of u8 in a, s8 in b. Exact. */
+LW_WORD vi vi_mac_u8s8(vi sum, vi a, vi b)
+{
+    return _mm512_dpbusd_epi32(sum, a, b);
+}
+#endif
 LW_WORD vi vi_sub(vi a, vi b)
 {
     return _mm512_sub_epi32(a, b);
