@@ -57,6 +57,9 @@ static const counted cases[] = {
     {.op = {"conv_dx", lw_bench_build_conv_dx, {32, 32, 16, 3, 1, 2}}},
     {.op = {"conv_dw", lw_bench_build_conv_dw, {32, 32, 16, 3, 1, 2}}},
     {.op = {"conv_odd", lw_bench_build_conv, {19, 23, 13, 3, 1, 2}}},
+    {.op = {"conv_few_tiles", lw_bench_build_conv, {128, 96, 8, 3, 1, 1}}},
+    {.op = {"conv_down", lw_bench_build_conv, {32, 32, 16, 3, 2, 2}}},
+    {.op = {"conv_bf16", lw_bench_build_conv, {32, 32, 16, 3, 1, 2}}, .precision = LW_NUM_BF16},
     {.op = {"linear", lw_bench_build_linear, {64, 256, 256}}},
     {.op = {"attention_train", lw_bench_build_attention_train, {2, 64, 64, 2}}},
     {.op = {"attention_train_bf16", lw_bench_build_attention_train, {2, 64, 64, 2}},
@@ -69,6 +72,7 @@ static const counted cases[] = {
     {.op = {"field", lw_bench_build_field, {4, 16, 32, 16, 1, 64}}},
     {.op = {"field_slots", lw_bench_build_field, {1, 16, 128, 16, 320, 16}}},
     {.op = {"unet", build_forward, {0}}},
+    {.op = {"unet_int8", build_forward, {0}}, .precision = LW_NUM_S8},
     {.op = {"unet_train", build_step, {0}}},
 };
 

@@ -155,28 +155,41 @@ static void choose(const tune *t, const times *m, lw_tuned_row *row)
     row->shipped_ms = of.p50;
 }
 
-static int tune_one(tune *t, lw_conv_choice c)
+void lw_tune_name(const lw_conv_choice *c, char name[LW_TUNE_NAME])
 {
-    char name[64];
-    snprintf(name, sizeof name, "%s.%s.%d_%d@%d", c.num == LW_NUM_F32 ? "f32" : "bf16",
-             c.pass == LW_CONV_FORWARD ? "forward" : "data_grad", (int)c.C, (int)c.O, (int)c.H);
-    if (!possible(&c, 0) || (t->c->filter && !strstr(name, t->c->filter)))
-        return 0;
-    lw_conv_shape s = lw_conv_choice_shape(&c);
-    LW_TRY(lw_conv_shape_init(&s));
-    lw_tuned_row *row = &t->rows[t->n];
-    *row = (lw_tuned_row){
-        .choice = c, .shipped = lw_winograd_tile(c.num, &s, c.pass, t->isa, LW_CONV_MODE_AUTO)};
-    lw_observe_progress(t->obs, "tune", t->n, (int64_t)t->n_shape * 4, name);
+    snprintf(name, LW_TUNE_NAME, "%s.%s.%d_%d@%d", lw_num_name(c->num),
+             c->pass == LW_CONV_FORWARD ? "forward" : "data_grad", (int)c->C, (int)c->O, (int)c->H);
+}
+
+static int measure(tune *t, lw_tuned_row *row)
+{
     times m = {0};
-    int rc = open_times(t, &c, &m);
+    int rc = open_times(t, &row->choice, &m);
     if (rc == 0)
         rc = take_turns(t, &m);
     if (rc == 0)
         choose(t, &m, row);
     close_times(&m);
-    t->n += rc == 0;
     return rc;
+}
+
+static int tune_one(tune *t, lw_conv_choice c)
+{
+    char name[LW_TUNE_NAME];
+    lw_tune_name(&c, name);
+    if (!possible(&c, 0) || (t->c->filter && !strstr(name, t->c->filter)))
+        return 0;
+    lw_conv_shape s = lw_conv_choice_shape(&c);
+    LW_TRY(lw_conv_shape_init(&s));
+    c.tile = lw_winograd_tile(c.num, &s, c.pass, t->isa, LW_CONV_MODE_AUTO);
+    lw_tuned_row *row = &t->rows[t->n];
+    *row = (lw_tuned_row){.choice = c, .shipped = c.tile};
+    if (!t->c->list) {
+        lw_observe_progress(t->obs, "tune", t->n, (int64_t)t->n_shape * 4, name);
+        LW_TRY(measure(t, row));
+    }
+    t->n++;
+    return 0;
 }
 
 static int tune_all(tune *t)
@@ -200,8 +213,10 @@ static int tune_all(tune *t)
 static int open_devices(tune *t)
 {
     for (int w = 0; w < WAYS; w++) {
-        const lw_backend_options o = {
-            .threads = t->c->threads, .isa = t->isa, .tuned = {&t->told[w], 1}};
+        const lw_backend_options o = {.threads = t->c->threads,
+                                      .bind = lw_backend_binds(),
+                                      .isa = t->isa,
+                                      .tuned = {&t->told[w], 1}};
         LW_TRY(lw_backend_open("cpu", &o, &t->dev[w]));
         lw_pool_watch(t->dev[w]->pool, t->obs);
     }
@@ -221,7 +236,7 @@ int lw_job_tune(const lw_tune_config *config, const lw_observer *obs, lw_tuned_r
     t->rows = lw_calloc((size_t)MOST_SHAPES * 4, sizeof *t->rows);
     int rc = t->rows ? add_unet(t) : LW_ENOMEM;
     add_usual(t);
-    if (rc == 0)
+    if (rc == 0 && !config->list)
         rc = open_devices(t);
     if (rc == 0)
         rc = tune_all(t);

@@ -13,7 +13,11 @@
 typedef struct lw_tune_config {
     int threads, samples;
     const char *filter;
+    bool list; /* measure nothing: rows have no times, and the rule's tile */
 } lw_tune_config;
 int lw_job_tune(const lw_tune_config *config, const lw_observer *obs, lw_tuned_row **rows, int *n);
+enum { LW_TUNE_NAME = 64 };
+/* "f32.forward.128_128@32" */
+void lw_tune_name(const lw_conv_choice *c, char name[LW_TUNE_NAME]);
 
 #endif

@@ -162,6 +162,23 @@ static int place_threads(lw_cli_globals *g)
     return 0;
 }
 
+/* A run keeps the path of the table, and may be resumed from another folder. */
+static int choose_convolutions(lw_cli_globals *g, lw_arena *arena)
+{
+    if (!g->tuned)
+        return 0;
+    if (g->conv != LW_CONV_MODE_AUTO)
+        return lw_fail(LW_EUSAGE,
+                       "--conv %s computes all 3x3 convolutions one way, --tuned each as measured: "
+                       "give one of them",
+                       g->conv == LW_CONV_MODE_DIRECT ? "direct" : "winograd");
+    LW_TRY(lw_session_tune(g->tuned));
+    char *whole = realpath(g->tuned, NULL);
+    g->tuned = whole ? lw_arena_strdup(arena, whole) : g->tuned;
+    free(whole);
+    return g->tuned ? 0 : LW_ENOMEM;
+}
+
 static int run_command(lw_cli *cli, lw_arena *arena, int words)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
@@ -178,8 +195,7 @@ static int run_command(lw_cli *cli, lw_arena *arena, int words)
     if (cli->global.quiet || cli->global.verbose)
         lw_log_set(cli->global.quiet ? LW_LOG_ERROR : LW_LOG_INFO);
     LW_TRY(place_threads(&cli->global));
-    if (cli->global.tuned)
-        LW_TRY(lw_session_tune(cli->global.tuned));
+    LW_TRY(choose_convolutions(&cli->global, arena));
     LW_TRY(lw_cli_device_run(cli));
     return lw_backend_failed();
 }

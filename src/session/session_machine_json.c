@@ -64,6 +64,8 @@ json_t *lw_machine_json(int threads, lw_isa isa)
     json_object_set_new(m, "commit", json_string(lw_build_commit()));
     json_object_set_new(m, "compiler", json_string(lw_build_compiler()));
     json_object_set_new(m, "memory_bytes", json_integer((json_int_t)lw_memory_total()));
+    if (lw_backend_binds())
+        json_object_set_new(m, "bind", json_string("cores"));
     if (*lw_session_tuned())
         json_object_set_new(m, "tuned", json_string(lw_session_tuned()));
     json_object_set_new(m, "env", env_json());

@@ -118,9 +118,9 @@ int lw_tuned_load(const char *path, lw_tuned_row **rows, int *n, char *cpu, size
     return 0;
 }
 
-int lw_tuned_save(const char *path, const lw_tuned_row *rows, int n, int threads, lw_isa isa)
+json_t *lw_tuned_json(const lw_tuned_row *rows, int n, int threads, lw_isa isa)
 {
-    LW_CLEANUP(lw_json_drop) json_t *list = json_array();
+    json_t *list = json_array();
     for (int i = 0; i < n; i++) {
         const lw_conv_choice *c = &rows[i].choice;
         json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:i, s:o}",
@@ -131,12 +131,9 @@ int lw_tuned_save(const char *path, const lw_tuned_row *rows, int n, int threads
                                               lw_json_real(rows[i].ms), "shipped", rows[i].shipped,
                                               "shipped_ms", lw_json_real(rows[i].shipped_ms)));
     }
-    LW_CLEANUP(lw_json_drop)
-    json_t *tree = json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:O}", "tuned_version", 1, "cpu",
-                             lw_machine_name(), "isa", lw_isa_name(isa), "threads", threads,
-                             "version", lw_build_version(), "commit", lw_build_commit(),
-                             "convolutions", list);
-    return tree ? lw_json_save(path, tree) : lw_fail(LW_ENOMEM, "no memory for %s", path);
+    return json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:o}", "tuned_version", 1, "cpu",
+                     lw_machine_name(), "isa", lw_isa_name(isa), "threads", threads, "version",
+                     lw_build_version(), "commit", lw_build_commit(), "convolutions", list);
 }
 
 static struct {
@@ -144,7 +141,16 @@ static struct {
     char path[512];
 } used; /* by every device from then on */
 
-static int use(const char *path, const lw_tuned_row *rows, int n)
+/* What this program's rule says, whatever the one said that measured. */
+static int of_rule(const lw_conv_choice *c, lw_isa isa)
+{
+    lw_conv_shape s = lw_conv_choice_shape(c);
+    return lw_conv_shape_init(&s) < 0
+               ? 0
+               : lw_winograd_tile(c->num, &s, c->pass, isa, LW_CONV_MODE_AUTO);
+}
+
+static int use(const char *path, const lw_tuned_row *rows, int n, lw_isa isa)
 {
     lw_conv_choice *c = lw_calloc((size_t)n, sizeof *c);
     int other = 0;
@@ -152,7 +158,7 @@ static int use(const char *path, const lw_tuned_row *rows, int n)
         return LW_ENOMEM;
     for (int i = 0; i < n; i++) {
         c[i] = rows[i].choice;
-        other += rows[i].choice.tile != rows[i].shipped;
+        other += c[i].tile != of_rule(&c[i], isa);
     }
     lw_backend_tune((lw_conv_choices){c, n});
     lw_free(&used.row);
@@ -176,7 +182,7 @@ int lw_session_tune(const char *path)
                        "%s was measured on %s with %s, this is %s with %s: make one here "
                        "with `leeway bench --tune FILE`",
                        path, cpu, level, lw_machine_name(), lw_isa_name(isa));
-    return use(path, rows, n);
+    return use(path, rows, n, isa);
 }
 
 const char *lw_session_tuned(void)

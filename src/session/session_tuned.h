@@ -24,8 +24,10 @@ enum { LW_TUNED_MOST = 4096 };
  * program could not compute, a shape that comes twice. */
 int lw_tuned_load(const char *path, lw_tuned_row **rows, int *n, char *cpu, size_t cpu_size,
                   char *isa, size_t isa_size);
-int lw_tuned_save(const char *path, const lw_tuned_row *rows, int n, int threads, lw_isa isa);
-/* Loads it for every device that lw_session_device opens from now on, and logs that. LW_EDEVICE: it was
+/* The file's; new reference, or NULL. */
+json_t *lw_tuned_json(const lw_tuned_row *rows, int n, int threads, lw_isa isa);
+/* Loads it for every device that lw_session_device opens from now on, and logs that and how many of them this program's rule
+ * would do otherwise. LW_EDEVICE: it was
  * measured on another CPU or level of instructions. */
 int lw_session_tune(const char *path);
 /* "" or the path that was given. */

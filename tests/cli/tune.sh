@@ -7,8 +7,21 @@ err_has 'no convolution has such a name'
 expect 0 bench --tune t.json --filter forward.16_16@32 --samples 3 --threads 1
 out_has 'faster than as shipped'
 grep -q '"tuned_version": 1' t.json || fails 't.json lacks its version'
-expect 2 bench --tune u.json --tuned t.json
+for other in '--tuned t.json' unet '--save s.json' '--csv s.csv' '--compare t.json'; do
+    # shellcheck disable=SC2086 # an option and its value
+    expect 2 bench --tune u.json $other
+    err_has 'give one of them'
+done
+expect 2 info --tuned t.json --conv direct
 err_has 'give one of them'
+for only in --dry-run --list; do
+    expect 0 bench --tune u.json --filter 16_16@ $only
+    out_has 'f32.forward.16_16@32'
+    [ ! -e u.json ] || fails "--tune $only writes"
+done
+expect 0 bench --tune u.json --filter f32.forward.16_16@32 --samples 1 --threads 1 --json
+out_has '"tuned_version": 1'
+cmp -s "$out" u.json || fails '--tune --json prints another table than it writes'
 
 # A table of choices that no rule makes: other bits, at any number of threads; without it the default's.
 "$make_model" unet net || fails 'make_model'
@@ -33,6 +46,10 @@ row() {
 } >made.json
 expect 0 run net --input x.npy --t t.npy --class one.npy --output rule.npy
 expect 0 run net --input x.npy --t t.npy --class one.npy --output made.npy --tuned made.json --verbose
+err_has '126 convolutions, 126 of them otherwise than shipped'
+# What is counted is what this program's rule would do otherwise, whatever the file says of another one's.
+sed 's/"shipped": 0/"shipped": 2/g' made.json >older.json
+expect 0 info --tuned older.json --verbose
 err_has '126 convolutions, 126 of them otherwise than shipped'
 cmp -s rule.npy made.npy && fails '--tuned changes nothing'
 expect 0 run net --input x.npy --t t.npy --class one.npy --output again.npy --tuned made.json --threads 3

@@ -196,6 +196,7 @@ static int describe(const subject *s, const lw_profile_config *c, const lw_bench
     if (!dev->mark)
         LW_TRY(lw_machine_measure(threads, isa, obs, &peak));
     p->threads = threads;
+    p->at_once = LW_MIN(threads, lw_core_count());
     p->n_model = c->n_model;
     for (int32_t i = 0; i < c->n_model; i++)
         p->model[i] = c->model[i];
@@ -220,6 +221,10 @@ static int profile(subject *s, lw_device *dev, const lw_profile_config *c, const
     lw_workload plain = {0};
     if (!m)
         return lw_fail(LW_EUSAGE, "there is no precision '%s'", c->method);
+    if (c->train ? !m->trains : m->train_only)
+        return lw_fail(LW_EUSAGE, "--precision %s is %s", m->name,
+                       c->train ? "not for training: leave out --train"
+                                : "for training: add --train");
     LW_TRY(open_subject(c, s));
     LW_TRY(lw_arena_new(&p->arena));
     LW_TRY(describe(s, c, m, dev, obs, p));

@@ -59,6 +59,7 @@ typedef struct lw_profile {
     size_t weights, peak_live;  /* bytes of all slabs; the most alive at once */
     double ms;                  /* sum over the steps */
     int threads;                /* that it was measured with */
+    int at_once;                /* of these, on as many CPUs */
     double barrier_us, task_us; /* what a run by all CPUs takes beside its tasks; and each task */
     int32_t cpus;               /* these */
     int32_t model[LW_PROFILE_MODELS], n_model; /* of the config */

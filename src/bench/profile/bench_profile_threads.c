@@ -53,7 +53,7 @@ double lw_profile_model_ms(const lw_profile *p, const lw_profile_step *s, int th
     double ms = 0.0;
     for (int32_t k = 0; k < s->n_phase; k++) {
         int64_t n = LW_MAX(s->phase[k].tasks, 1);
-        int64_t measured = LW_CEIL_DIV(n, (int64_t)p->threads),
+        int64_t measured = LW_CEIL_DIV(n, (int64_t)p->at_once),
                 turns = LW_CEIL_DIV(n, (int64_t)threads);
         double busy = s->phase[k].ms / (double)measured * (double)turns;
         double claims = 1e-3 * p->task_us * (double)n; /* one after another, on one word */

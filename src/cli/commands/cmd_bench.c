@@ -19,6 +19,8 @@ typedef struct bench_cli {
     lw_ladder_config steps;
 } bench_cli;
 
+enum { TUNE_SAMPLES = 15 }; /* of each of two or three ways, of 148 convolutions */
+
 static const lw_option options[] = {
     {LW_OPT(bench_cli, c.suite), .name = "suite", .positional = true,
      .choices =
@@ -95,7 +97,7 @@ static const lw_option options[] = {
      .max = 100000, .group = "Timing", .help = "runs that are not timed"},
     {LW_OPT(bench_cli, c.samples), .name = "samples", .aliases = "iterations|steps",
      .fallback = "100", .min = 1, .max = 100000, .group = "Timing",
-     .help = "timed runs (startup: at most 20)"},
+     .help = "timed runs (startup: at most 20, --tune: at most 15)"},
     {LW_OPT(bench_cli, c.seconds), .name = "seconds", .aliases = "duration", .fallback = "60",
      .max = 86400, .unit = "s", .group = "Timing",
      .help = "no further samples of a case after this long (and at least 3); 0: no limit"},
@@ -298,22 +300,59 @@ static void print_tuned(const lw_tuned_row *row, int n)
     lw_cli_print("%d convolutions, %d of them faster than as shipped\n", n, other);
 }
 
+/* Options that say something of cases. */
+static int check_tune(const lw_cli *cli, const bench_cli *o)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } other[] = {{cli->global.tuned, "--tuned"},
+                 {o->c.suite, "a suite"},
+                 {o->save, "--save"},
+                 {o->csv, "--csv"},
+                 {o->n_compare, "--compare"},
+                 {o->ladder, "--ladder"}};
+    for (size_t i = 0; i < LW_COUNT(other); i++)
+        if (other[i].given)
+            return lw_fail(
+                LW_EUSAGE,
+                "--tune measures ways of computing convolutions, instead of cases and by "
+                "the rules that come with the program; it does not go with %s: give one "
+                "of them",
+                other[i].name);
+    return 0;
+}
+
 static int run_tune(const lw_cli *cli, const bench_cli *o)
 {
     LW_CLEANUP(lw_free) lw_tuned_row *row = NULL;
+    LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs = {0};
     const lw_tune_config c = {.threads = (int)cli->global.threads,
-                              .samples = LW_MIN((int)o->c.samples, 15),
-                              .filter = o->c.filter};
+                              .samples = LW_MIN((int)o->c.samples, TUNE_SAMPLES),
+                              .filter = o->c.filter,
+                              .list = o->c.list || cli->global.dry_run};
     lw_isa isa;
     int n = 0;
-    if (cli->global.tuned)
-        return lw_fail(LW_EUSAGE, "--tune measures what --tuned would change: give one of them");
+    LW_TRY(check_tune(cli, o));
     LW_TRY(lw_isa_chosen(&isa));
     lw_cli_observer_open(&obs, cli);
     LW_TRY(lw_job_tune(&c, &obs.calls, &row, &n));
-    LW_TRY(lw_tuned_save(o->tune, row, n, c.threads, isa));
-    print_tuned(row, n);
+    for (int i = 0; c.list && i < n; i++) {
+        char name[LW_TUNE_NAME];
+        lw_tune_name(&row[i].choice, name);
+        lw_cli_print("%s\n", name);
+    }
+    if (c.list)
+        return 0;
+    tree = lw_tuned_json(row, n, c.threads, isa);
+    if (!tree)
+        return lw_fail(LW_ENOMEM, "no memory for %s", o->tune);
+    LW_TRY(lw_json_save(o->tune, tree));
+    if (cli->global.json)
+        lw_cli_print_json(tree);
+    else
+        print_tuned(row, n);
     return 0;
 }
 
