@@ -176,12 +176,20 @@ CALL(DeviceGetName, char *s, int n, int d)
     snprintf(s, (size_t)n, "emulated GPU");
     return d;
 }
+/* LW_EMULATED_SHARED: bytes of shared memory that a block may have. */
+static int shared_most(void)
+{
+    const char *bytes = setting("LW_EMULATED_SHARED");
+    return *bytes ? (int)strtol(bytes, NULL, 10) : EMULATED_SHARED;
+}
 CALL(DeviceGetAttribute, int *v, int a, int d)
 {
     FAIL_AT_WILL(999);
     const char *gpu = setting("LW_EMULATED_GPU");
     const char *processors = setting("LW_EMULATED_MULTIPROCESSORS");
-    if (a == LW_CU_MULTIPROCESSORS)
+    if (a == LW_CU_SHARED_MOST)
+        *v = shared_most();
+    else if (a == LW_CU_MULTIPROCESSORS)
         *v = *processors ? (int)strtol(processors, NULL, 10) : 132;
     else
         *v = a != LW_CU_CC_MAJOR       ? 0
@@ -245,7 +253,7 @@ CALL(FuncSetAttribute, lw_cu_function *f, int which, int v)
 {
     FAIL_AT_WILL(INVALID);
     IN_CONTEXT();
-    if (!f || which != LW_CU_SHARED_AT_LAUNCH || v < 0 || v > EMULATED_SHARED)
+    if (!f || which != LW_CU_SHARED_AT_LAUNCH || v < 0 || v > shared_most())
         return INVALID;
     f->allowed = (unsigned)v;
     return 0;

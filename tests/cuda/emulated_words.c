@@ -68,6 +68,8 @@ void lw_emu_prefetch(const void *from, int bytes)
 
 void lw_emu_reads(const void *from, int bytes)
 {
+    if (!emulated_inside(from, (size_t)bytes))
+        emulated_wrong("read behind a block of memory");
     if (!emulated_awaited() && !emulated_still(from, (size_t)bytes))
         emulated_wrong("read, before those before were waited for, what they wrote");
 }

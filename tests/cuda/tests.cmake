@@ -25,7 +25,7 @@ set_tests_properties(test_cuda_ops PROPERTIES LABELS cuda TIMEOUT 900
 add_test(NAME test_cuda_ops_8_0 COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set(products "LW_OPS_ONLY=fixed_bf16,few_tiles,narrow,apart,deep,rgb_tiles,dx_tiles")
 set_tests_properties(test_cuda_ops_8_0 PROPERTIES LABELS cuda TIMEOUT 300
-  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_EMULATED_GPU=8.0;LW_OPS_LEAST=18;${products}")
+  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_EMULATED_GPU=8.0;LW_EMULATED_SHARED=101376;LW_OPS_LEAST=18;${products}")
 # on one multiprocessor, for which few tiles are many
 add_test(NAME test_cuda_ops_one COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(test_cuda_ops_one PROPERTIES LABELS cuda TIMEOUT 300

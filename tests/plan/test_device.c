@@ -315,6 +315,28 @@ static void test_a_row_has_the_same_bits_in_any_batch(void **state)
     lab_close(&many);
 }
 
+/* ---- samples alone and among others --------------------------------------------------------- */
+
+/* x of the first, a middle and the last of `batch` samples alone has the same outputs, to the last bit. */
+static void check_samples(const plan_lab *few, const plan_lab *many, const char *const *names,
+                          int32_t batch)
+{
+    const size_t in = (size_t)lw_type_count(lw_exec_type(few->exec, "x"));
+    assert_int_equal(lw_exec_run(many->exec, NULL), 0);
+    const float *x = lw_exec_read(many->exec, "x");
+    for (int k = 0; k < 3; k++) { /* the second run on may be a recorded one */
+        const size_t i = (size_t)(k * (batch - 1) / 2);
+        memcpy(lw_exec_write(few->exec, "x"), x + i * in, in * sizeof *x);
+        assert_int_equal(lw_exec_run(few->exec, NULL), 0);
+        for (const char *const *name = names; *name; name++) {
+            const size_t out = (size_t)lw_type_count(lw_exec_type(few->exec, *name));
+            assert_memory_equal(lw_exec_read(few->exec, *name),
+                                (const float *)lw_exec_read(many->exec, *name) + i * out,
+                                out * sizeof *x);
+        }
+    }
+}
+
 /* ---- norms ----------------------------------------------------------------------------------- */
 
 typedef struct norm_shape {
@@ -353,21 +375,52 @@ static void test_a_norm_has_the_same_bits_in_any_batch(void **state)
     (void)state;
     for (int i = 0; i < (int)LW_COUNT(shapes); i++) {
         const norm_shape *s = &shapes[i];
-        const size_t one = (size_t)s->h * (size_t)s->w * (size_t)s->c;
         plan_lab few, many;
         open_norm(&few, s, 1);
         open_norm(&many, s, s->batch);
-        assert_int_equal(lw_exec_run(many.exec, NULL), 0);
-        const float *x = lw_exec_read(many.exec, "x");
-        for (int k = 0; k < 3; k++) { /* the second run on may be a recorded one */
-            size_t at = (size_t)(k * (s->batch - 1) / 2) * one;
-            memcpy(lw_exec_write(few.exec, "x"), x + at, one * sizeof *x);
-            assert_int_equal(lw_exec_run(few.exec, NULL), 0);
-            for (const char *const *name = (const char *const[]){"y", "z", NULL}; *name; name++)
-                assert_memory_equal(lw_exec_read(few.exec, *name),
-                                    (const float *)lw_exec_read(many.exec, *name) + at,
-                                    one * sizeof *x);
-        }
+        check_samples(&few, &many, (const char *const[]){"y", "z", NULL}, s->batch);
+        lab_close(&few);
+        lab_close(&many);
+    }
+}
+
+/* ---- attention -------------------------------------------------------------------------------- */
+
+typedef struct attention_shape {
+    int32_t tokens, heads, channels, batch; /* channels: of a head */
+    bool narrow;
+} attention_shape;
+
+static void open_attention(plan_lab *l, const attention_shape *s, int32_t batch)
+{
+    const lw_attr_attention a = {.heads = s->heads, .num = s->narrow ? LW_NUM_BF16 : LW_NUM_F32};
+    memset(l, 0, sizeof *l);
+    assert_int_equal(lw_backend_open(device_name, &(lw_backend_options){.threads = 2}, &l->dev), 0);
+    assert_int_equal(lw_graph_new(&l->g), 0);
+    assert_int_equal(lw_store_new(false, &l->store), 0);
+    l->b = (lw_builder){.g = l->g, .params = lw_store_params(l->store)};
+    lw_val x = LAB_X(l, "x", batch, s->tokens, 3 * s->heads * s->channels);
+    if (s->narrow)
+        x = lw_cast(l->g, x, LW_BF16, LW_NOVAL);
+    lab_output(l, "y", lw_graph_op(l->g, LW_OP_ATTENTION, &x, 1, &a, sizeof a));
+    lab_compile(l, 1);
+    lab_fill(l);
+}
+
+/* Blocks of queries are of another size where there are few pictures; what a row adds up, and when, is not. */
+static void test_attention_has_the_same_bits_in_any_batch(void **state)
+{
+    static const attention_shape shapes[] = {{96, 4, 64, 33, true},
+                                             {128, 4, 40, 33, true},
+                                             {70, 2, 16, 5, true},
+                                             {65, 1, 128, 3, true},
+                                             {70, 2, 64, 5, false}};
+    (void)state;
+    for (int i = 0; i < (int)LW_COUNT(shapes); i++) {
+        plan_lab few, many;
+        open_attention(&few, &shapes[i], 1);
+        open_attention(&many, &shapes[i], shapes[i].batch);
+        check_samples(&few, &many, (const char *const[]){"y", NULL}, shapes[i].batch);
         lab_close(&few);
         lab_close(&many);
     }
@@ -606,10 +659,12 @@ static void test_two_ranks_have_one_field(void **state)
 /* test_device [NAME]: that device alone, in what every device does */
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest any[] = {cmocka_unit_test(test_weights_are_packed_once),
-                                     cmocka_unit_test(test_a_row_has_the_same_bits_in_any_batch),
-                                     cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
-                                     cmocka_unit_test(test_any_thread_computes)};
+    const struct CMUnitTest any[] = {
+        cmocka_unit_test(test_weights_are_packed_once),
+        cmocka_unit_test(test_a_row_has_the_same_bits_in_any_batch),
+        cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
+        cmocka_unit_test(test_attention_has_the_same_bits_in_any_batch),
+        cmocka_unit_test(test_any_thread_computes)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opened_by_name),
         cmocka_unit_test(test_ports_of_the_cpu_are_no_copies),
@@ -618,6 +673,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_weights_are_packed_once),
         cmocka_unit_test(test_a_row_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
+        cmocka_unit_test(test_attention_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_any_thread_computes),
         cmocka_unit_test(test_reductions_hold_all_parts),
         cmocka_unit_test(test_two_ranks_have_one_field),

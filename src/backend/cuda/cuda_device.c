@@ -350,20 +350,32 @@ static void close_cuda(lw_device *dev)
     lw_free(&d);
 }
 
+/* What fails while it is opened has spoilt nothing: --device auto takes the CPU then, unlike behind lw_cuda_check. */
+static int opening(const cuda *d, int rc, const char *what)
+{
+    char text[200];
+    return rc == 0 ? 0
+                   : lw_fail(rc == LW_CU_OUT_OF_MEMORY ? LW_ENOMEM : LW_EDEVICE, "%s: %s: %s",
+                             d->dev.name, what, lw_cuda_error(&d->cu, rc, text, sizeof text));
+}
+
 /* Does this GPU have the instructions of the family? */
 static bool has_family(const cuda *d, int family)
 {
     return family != LW_CUDA_FAMILY_wgmma || d->hopper;
 }
 
-static int find_kernel(cuda *d, int k)
+/* Where a block may have less shared memory than it needs, there is none (f32 tiles of 128 by 128, and 100 KiB). */
+static int find_kernel(cuda *d, int k, int shared)
 {
     const char *name = kernels[k].name;
-    LW_TRY(lw_cuda_check(
-        d, d->cu.ModuleGetFunction(&d->kernel[k], d->module[kernels[k].family], name), name));
+    if (kernels[k].shared > (unsigned)shared)
+        return 0;
+    LW_TRY(opening(d, d->cu.ModuleGetFunction(&d->kernel[k], d->module[kernels[k].family], name),
+                   name));
     if (!kernels[k].shared)
         return 0;
-    return lw_cuda_check(
+    return opening(
         d, d->cu.FuncSetAttribute(d->kernel[k], LW_CU_SHARED_AT_LAUNCH, (int)kernels[k].shared),
         name);
 }
@@ -372,13 +384,13 @@ static int find_kernel(cuda *d, int k)
 static int load_kernels(cuda *d)
 {
     char why[256];
-    int major = 0, minor = 0, device = 0;
-    LW_TRY(lw_cuda_check(d, d->cu.DeviceGet(&device, d->number), "finding it"));
-    LW_TRY(lw_cuda_check(d, d->cu.DeviceGetAttribute(&major, LW_CU_CC_MAJOR, device), "asking it"));
-    LW_TRY(lw_cuda_check(d, d->cu.DeviceGetAttribute(&minor, LW_CU_CC_MINOR, device), "asking it"));
-    LW_TRY(lw_cuda_check(
-        d, d->cu.DeviceGetAttribute(&d->multiprocessors, LW_CU_MULTIPROCESSORS, device),
-        "asking it"));
+    int major = 0, minor = 0, shared = 0, device = 0;
+    LW_TRY(opening(d, d->cu.DeviceGet(&device, d->number), "finding it"));
+    LW_TRY(opening(d, d->cu.DeviceGetAttribute(&major, LW_CU_CC_MAJOR, device), "asking it"));
+    LW_TRY(opening(d, d->cu.DeviceGetAttribute(&minor, LW_CU_CC_MINOR, device), "asking it"));
+    LW_TRY(opening(d, d->cu.DeviceGetAttribute(&d->multiprocessors, LW_CU_MULTIPROCESSORS, device),
+                   "asking it"));
+    LW_TRY(opening(d, d->cu.DeviceGetAttribute(&shared, LW_CU_SHARED_MOST, device), "asking it"));
     d->hopper = major == 9 && minor == 0;
     for (int i = 0; i < LW_CUDA_FAMILIES; i++) {
         if (!has_family(d, i))
@@ -395,7 +407,7 @@ static int load_kernels(cuda *d)
     }
     for (int i = 0; i < LW_CUDA_KERNELS; i++)
         if (has_family(d, kernels[i].family))
-            LW_TRY(find_kernel(d, i));
+            LW_TRY(find_kernel(d, i, shared));
     return 0;
 }
 
@@ -443,21 +455,20 @@ static int open_device(cuda *d)
     if (d->number >= n)
         return no_such(d->number, n);
     LW_TRY(look_at(&d->cu, d->number, line, sizeof line));
-    LW_TRY(lw_cuda_check(d, d->cu.DeviceGet(&device, d->number), "opening it"));
-    LW_TRY(lw_cuda_check(d, d->cu.DevicePrimaryCtxRetain(&d->context, device), "opening it"));
+    LW_TRY(opening(d, d->cu.DeviceGet(&device, d->number), "opening it"));
+    LW_TRY(opening(d, d->cu.DevicePrimaryCtxRetain(&d->context, device), "opening it"));
     d->retained = true;
     d->number = device;
-    LW_TRY(lw_cuda_check(d, d->cu.CtxSetCurrent(d->context), "opening it"));
+    LW_TRY(opening(d, d->cu.CtxSetCurrent(d->context), "opening it"));
     LW_TRY(load_kernels(d));
-    LW_TRY(lw_cuda_check(d, d->cu.StreamCreate(&d->stream, LW_CU_STREAM_NON_BLOCKING),
-                         "making a stream"));
-    LW_TRY(lw_cuda_check(d, d->cu.MemAlloc_v2(&d->tick_at, sizeof d->tick), "allocating"));
-    LW_TRY(lw_cuda_check(d, d->cu.MemsetD8Async(d->tick_at, 0, sizeof d->tick, d->stream),
-                         "clearing memory"));
+    LW_TRY(
+        opening(d, d->cu.StreamCreate(&d->stream, LW_CU_STREAM_NON_BLOCKING), "making a stream"));
+    LW_TRY(opening(d, d->cu.MemAlloc_v2(&d->tick_at, sizeof d->tick), "allocating"));
+    LW_TRY(opening(d, d->cu.MemsetD8Async(d->tick_at, 0, sizeof d->tick, d->stream),
+                   "clearing memory"));
     const size_t arrived = LW_CUDA_TILES * sizeof(uint32_t);
-    LW_TRY(lw_cuda_check(d, d->cu.MemAlloc_v2(&d->arrived, arrived), "allocating"));
-    return lw_cuda_check(d, d->cu.MemsetD8Async(d->arrived, 0, arrived, d->stream),
-                         "clearing memory");
+    LW_TRY(opening(d, d->cu.MemAlloc_v2(&d->arrived, arrived), "allocating"));
+    return opening(d, d->cu.MemsetD8Async(d->arrived, 0, arrived, d->stream), "clearing memory");
 }
 
 static int number_of(const char *name, int *number)

@@ -35,6 +35,9 @@ _Static_assert(sizeof(CUlaunchConfig) == sizeof(lw_cu_launch) &&
 _Static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ==
                    (CUfunction_attribute)LW_CU_SHARED_AT_LAUNCH,
                "shared memory");
+_Static_assert(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ==
+                   (CUdevice_attribute)LW_CU_SHARED_MOST,
+               "shared memory of a block");
 _Static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ==
                    (CUdevice_attribute)LW_CU_MULTIPROCESSORS,
                "multiprocessors");

@@ -28,6 +28,7 @@ enum {
     LW_CU_MULTIPROCESSORS = 16,
     LW_CU_CC_MAJOR = 75,
     LW_CU_CC_MINOR = 76,
+    LW_CU_SHARED_MOST = 97,     /* bytes of a block */
     LW_CU_SHARED_AT_LAUNCH = 8, /* of a kernel */
     LW_CU_CLUSTER = 4,          /* of a launch: so many neighbouring blocks are a cluster */
     LW_CU_EARLY_START =

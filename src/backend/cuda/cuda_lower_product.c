@@ -214,7 +214,7 @@ static lw_cuda_divider divider_of(int32_t d)
                              .shift = d > 1 ? log - 1 : 0};
 }
 
-/* The tiles that take the fewest clocks, if any do. */
+/* The tiles that take the fewest clocks, if any do, of those that the GPU has room for. */
 static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
 {
     lw_cuda_product *a = &s->a;
@@ -238,8 +238,8 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
         bool apart = i % 2, cluster = apart && t->parts == IN_CLUSTER;
         int64_t all = tiles_of(a, t), blocks = all * (apart ? a->parts : 1);
         double clocks = clocks_of(c->d, a, t, apart);
-        if ((int)t->kind != kind || clocks >= best || blocks > INT32_MAX || !makes(a, t, apart) ||
-            (apart && !cluster && all > LW_CUDA_TILES))
+        if ((int)t->kind != kind || !c->d->kernel[t->kernel] || clocks >= best ||
+            blocks > INT32_MAX || !makes(a, t, apart) || (apart && !cluster && all > LW_CUDA_TILES))
             continue;
         best = clocks;
         a->apart = apart;
@@ -261,10 +261,10 @@ static void set_other(const cuda_lower *c, product_step *s)
     const int64_t all = LW_CEIL_DIV(a->m, LW_CUDA_TILE) * LW_CEIL_DIV(a->n, LW_CUDA_TILE);
     bool matrix = is_matrix(a);
     if (!a->w_pitch || a->trans_x || a->backward || a->m > INT32_MAX / 2 ||
-        LW_MAX(a->m, (int64_t)a->n) * a->k > INT32_MAX ||
-        lw_type_count(cuda_in(c, 0)) > INT32_MAX / 2)
+        lw_type_count(cuda_in(c, 0)) / a->ldx > INT32_MAX / 2)
         return;
-    if (matrix && a->k % 4 == 0 && a->w_pitch == a->k && (all < 64 || a->m <= LW_CUDA_FEW_ROWS)) {
+    if (matrix && LW_MAX(a->m, (int64_t)a->n) * a->k <= INT32_MAX && a->k % 4 == 0 &&
+        a->w_pitch == a->k && (all < 64 || a->m <= LW_CUDA_FEW_ROWS)) {
         s->tiled.kernel = LW_CUDA_matmul_few;
         s->tiled.blocks = LW_CEIL_DIV(a->m, LW_CUDA_FEW_ROWS);
         s->tiled.across = LW_CEIL_DIV(a->n, LW_CUDA_FEW_COLUMNS);

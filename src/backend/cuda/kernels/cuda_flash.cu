@@ -283,7 +283,7 @@ LW_KERNEL_SHARING(flash_64x32, lw_cuda_attention, 128, 5)
 LW_KERNEL_SHARING(flash_64x64, lw_cuda_attention, 128, 4)
 {
     LW_SHARED LW_ALIGNED16 flash_shared shared;
-    flash_block(&a, &shared, 64, 1, 4, 64);
+    flash_block(&a, &shared, 64, 1, 4, 32);
 }
 LW_KERNEL_SHARING(flash_96x64, lw_cuda_attention, 96, 4)
 {

@@ -202,7 +202,7 @@ LW_ON_DEVICE norm_tile norm_find(const lw_cuda_norm *a, const int threads, const
     if (t.alone) {
         t.group = LW_TID / 32;
         t.row = t.group < t.span ? LW_TID % 32 / t.of_group : NORM_NOWHERE;
-        t.column = t.group * t.of_group + LW_TID % 32 % t.of_group;
+        t.column = (t.group < t.span ? t.group : 0) * t.of_group + LW_TID % 32 % t.of_group;
     }
     if (t.row >= t.rows)
         t.row = NORM_NOWHERE;
