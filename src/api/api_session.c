@@ -179,8 +179,7 @@ int lw_session_get(const lw_session *session, const char *name, void *data, size
     API_NEED(name);
     API_NEED(data);
     LW_TRY(find(session, name, bytes, &p));
-    lw_forward_get(session->forward, p, p->shape[0], data);
-    return 0;
+    return lw_forward_get(session->forward, p, p->shape[0], data);
 }
 
 /* ---- many rows ------------------------------------------------------------------------------- */

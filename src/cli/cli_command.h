@@ -22,12 +22,13 @@ typedef struct lw_cli_globals {
 typedef struct lw_cli lw_cli;
 
 typedef struct lw_command {
-    const char *name;                               /* "train drift": words as typed */
-    const char *summary;                            /* one line */
-    const char *usage;                              /* "SOURCE [options]": what follows the name */
-    const char *notes;                              /* paragraphs after the options, or NULL */
-    const char *examples;                           /* command lines, one a line, or NULL */
-    const lw_option *options[LW_OPT_MAX_SETS - 1];  /* tables over the one config struct */
+    const char *name;                              /* "train drift": words as typed */
+    const char *summary;                           /* one line */
+    const char *usage;                             /* "SOURCE [options]": what follows the name */
+    const char *notes;                             /* paragraphs after the options, or NULL */
+    const char *examples;                          /* command lines, one a line, or NULL */
+    const lw_option *options[LW_OPT_MAX_SETS - 1]; /* tables over the one config struct */
+    const char *cpu_only; /* why it never computes on a GPU, or NULL: refused with --device cuda */
     const char *(*not_on_gpus)(const void *config); /* why --device auto is the CPU, or NULL; NULL:
                                                         nothing is known before plans are compiled */
     size_t config_size;                             /* bytes; zeroed, then defaults */
@@ -57,8 +58,8 @@ int lw_cli_device_choose(lw_cli *cli);
 /* Runs the command. Where auto took a GPU that turns out to lack something before it computed
  * anything, the command begins again on the CPU. */
 int lw_cli_device_run(lw_cli *cli);
-/* not_on_gpus of commands that train. */
-const char *lw_cli_device_trains(const void *config);
+/* cpu_only of commands that train */
+#define LW_CLI_TRAINS "gradients are not computed on GPUs yet, which training needs"
 
 /* True when the user set this option by argv or --config. */
 bool lw_cli_given(const lw_cli *cli, const char *option);

@@ -50,17 +50,11 @@ static bool is_precision(const lw_cli *cli, const char *type)
     return text && lw_str_eq(text, type);
 }
 
-const char *lw_cli_device_trains(const void *config)
-{
-    (void)config;
-    return "gradients are not computed on GPUs yet, which training needs";
-}
-
 /* What is known before anything is opened. The rest is found where plans are lowered. */
 static int choose_auto(lw_cli *cli)
 {
     const lw_command *c = cli->command;
-    const char *why = c->not_on_gpus ? c->not_on_gpus(cli->config) : NULL;
+    const char *why = c->cpu_only || !c->not_on_gpus ? c->cpu_only : c->not_on_gpus(cli->config);
     if (why)
         return take_cpu(cli, why);
     if (is_precision(cli, "int8") || is_precision(cli, "f64"))
@@ -77,8 +71,11 @@ int lw_cli_device_choose(lw_cli *cli)
         return 0;
     if (lw_str_eq(device, "auto"))
         return choose_auto(cli);
-    if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:"))
-        return lw_backend_choose(device);
+    if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:")) {
+        LW_TRY(lw_backend_choose(device));
+        const char *why = cli->command->cpu_only;
+        return why ? lw_fail(LW_EDEVICE, "--device %s: %s; use --device cpu", device, why) : 0;
+    }
     if (lw_str_eq(device, "mps"))
         return lw_fail(LW_EDEVICE, "--device mps: Apple's GPUs are not computed on, only the CPU");
     return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", device);

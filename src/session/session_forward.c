@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A compiled graph, its tensors by name and rows through it. */
 #include "session/session_forward.h"
+#include "backend/backend.h"
 
 #include <string.h>
 
@@ -230,13 +231,14 @@ int lw_forward_set(lw_forward *f, const lw_port *p, int64_t rows, const void *da
     return 0;
 }
 
-void lw_forward_get(const lw_forward *f, const lw_port *p, int64_t rows, void *data)
+int lw_forward_get(const lw_forward *f, const lw_port *p, int64_t rows, void *data)
 {
     const void *src = lw_forward_output(f, p->name);
     if (f->planar && p->rank == 4)
         transpose(data, src, rows, p->shape[2] * p->shape[3], p->shape[1]);
     else
         memcpy(data, src, (size_t)rows * p->bytes);
+    return lw_backend_failed();
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -248,7 +250,7 @@ static int move_rows(lw_forward *f, const lw_feed *feed, int64_t at, int64_t n, 
     LW_TRY(lw_forward_find(f, feed->name, &p));
     size_t skip = (size_t)at * p->bytes;
     if (!before && feed->out)
-        lw_forward_get(f, p, n, (char *)feed->out + skip);
+        LW_TRY(lw_forward_get(f, p, n, (char *)feed->out + skip));
     if (before && feed->fill)
         return feed->fill(feed->self, at, n, lw_forward_input(f, p->name));
     return before && feed->in ? lw_forward_set(f, p, n, (const char *)feed->in + skip) : 0;

@@ -66,9 +66,10 @@ int lw_forward_rows(lw_forward *f, const char *what, int64_t rows, const lw_feed
 
 /* ---- one batch ------------------------------------------------------------------------------- */
 
-/* Copies the first rows of a port, at most a batch. LW_EFORMAT as above. */
+/* Copies the first rows of a port, at most a batch. LW_EFORMAT as above; LW_EDEVICE: the device has failed, what was copied is
+ * no result. Who reads by lw_forward_output asks lw_backend_failed before anything is written. */
 int lw_forward_set(lw_forward *f, const lw_port *p, int64_t rows, const void *data);
-void lw_forward_get(const lw_forward *f, const lw_port *p, int64_t rows, void *data);
+int lw_forward_get(const lw_forward *f, const lw_port *p, int64_t rows, void *data);
 /* An input of floats becomes the caller's memory, a whole batch in the plan's own layout, read by every
  * run until it is set, or bound to NULL (and then to be set). LW_EUNSUPPORTED: classes, which are looked at as they are set. */
 int lw_forward_bind(lw_forward *f, const lw_port *p, const void *data);

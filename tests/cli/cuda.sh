@@ -62,7 +62,7 @@ near cpu.npy cuda.npy || fails 'bf16: pictures differ from the CPU by more than 
 expect 0 profile ddpm --device cuda --runs 3 --json
 out_has '"peak_gflops": null'
 grep -q '"ms": 0.0[,}]' "$out" && fails 'a step without its time'
-err_has 'is not computed on GPUs yet'
+err_has 'not computed on GPUs yet'
 grep -q ' [1-9][0-9]* replays.* 0 events left' report || fails "profile: $(cat report)"
 expect 0 bench unet --list --device cuda
 out_has 'unet.forward_launched_b128'
@@ -133,19 +133,31 @@ expect 5 sample ddpm --n 1 --steps 1 --output x.npy --device cuda
 err_has 'no room for'
 unset LW_EMULATED_BYTES
 
-# Opening the device, the first steps, and from there on every 61st call; LW_CUDA_FULL=1: every one.
+expect 6 check --filter norm --isa ref --device cuda
+err_has 'it compares the kernels of the CPU'
+
+# Opening the device, the first steps, from there on every 61st call, and the last, which bring the result; LW_CUDA_FULL=1: every
+# one. What was there before stays.
+expect 0 sample ddpm --n 1 --steps 3 --seed 5 --output before.npy --device cuda
+last_calls=$(($(sed 's/ .*//' report) - 6))
 k=1
 while :; do
+    cp before.npy x.npy
     LW_EMULATED_FAIL=$k "$program" sample ddpm --n 1 --steps 3 --output x.npy --device cuda >"$out" 2>"$err"
     got=$?
     last="call $k fails"
     grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs, 0 events left' report || fails "$last: left behind: $(cat report)"
     [ "$(sed 's/ .*//' report)" -ge "$k" ] || break
     case $got in 5 | 6) ;; *) fails "$last: exit code $got" ;; esac
+    cmp -s before.npy x.npy || fails "$last: what was there is gone"
     # The address sanitizer says in three lines of its own that it does not know the driver's fibers.
     [ "$(grep -vcE 'WARNING: ASan|^False positive error reports|google/sanitizers' "$err")" -eq 1 ] ||
         fails "$last: not one line"
-    if [ "$k" -lt 16 ] || [ -n "${LW_CUDA_FULL:-}" ]; then k=$((k + 1)); else k=$((k + 61)); fi
+    if [ "$k" -lt 16 ] || [ "$k" -ge "$last_calls" ] || [ -n "${LW_CUDA_FULL:-}" ]; then
+        k=$((k + 1))
+    else
+        k=$((k + 61 < last_calls ? k + 61 : last_calls))
+    fi
 done
 [ "$got" -eq 0 ] || fails "no call fails: exit code $got"
 [ "$k" -gt 100 ] || fails "only $k calls"

@@ -472,6 +472,35 @@ static void differences(check *t)
 }
 
 /* Rotary positions, in ranges and in place; turned back they are x again. */
+/* What is not a number in a key is none in any result of its head, and in no other's. */
+static void check_spoiled(check *t, const problem *p, const float *o, const char *what)
+{
+    for (ptrdiff_t r = 0; r < p->s.tq; r++)
+        for (ptrdiff_t c = 0; c < p->c; c++) {
+            t->compared++;
+            if (!isnan(o[r * p->s.o_pitch + c]) != (c >= p->s.hd))
+                fail_msg("%s of %td tokens, head of %td: query %td, channel %td is %g", what,
+                         p->s.tq, p->s.hd, r, c, (double)o[r * p->s.o_pitch + c]);
+        }
+}
+
+static void not_a_number(check *t)
+{
+    static const ptrdiff_t hd[] = {5, 8, 16, 24, 32, 64, 80};
+    for (int i = 0; i < (int)LW_COUNT(hd); i++)
+        for (ptrdiff_t tokens = 3; tokens < 200; tokens *= 7) {
+            problem p = problem_new(
+                t, (lw_attention_shape){.tq = tokens, .tk = tokens, .heads = 2, .hd = hd[i]}, 1, 1);
+            p.x[0][p.c + (tokens - 2) * p.s.k_pitch] = NAN;
+            forward(t, &p);
+            check_spoiled(t, &p, p.o, "f32");
+            lw_bf16 *low[3] = {round_in_place(t, p.x[0], p.n[0])};
+            forward_bf16(t, t->isa, &p, low, LW_NUM_F32, p.o, NULL);
+            check_spoiled(t, &p, p.o, "bf16");
+            check_next(t);
+        }
+}
+
 static void rope(check *t)
 {
     static lw_kernels k[LW_ISA_COUNT];
@@ -521,6 +550,7 @@ int main(int argc, char **argv)
                                        {"low_backward", low_backward},
                                        {"low_backward_error", low_backward_error},
                                        {"differences", differences},
+                                       {"not_a_number", not_a_number},
                                        {"rope", rope}};
     return check_main(argc, argv, "attention", cases, LW_COUNT(cases));
 }

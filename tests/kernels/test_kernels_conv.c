@@ -236,6 +236,8 @@ static void large(check *t)
     check_all(t, shape(64, 8, 8, 8, 24, 3, 1, 1), 0);
     check_all(t, shape(2, 16, 16, 48, 130, 3, 2, 1), 1);
     check_all(t, shape(8, 16, 16, 32, 96, 1, 1, 0), 0);
+    check_all(t, shape(1, 4, 128, 384, 16, 3, 2, 1), 0); /* two taps' lines are copied, no third */
+    check_all(t, shape(1, 4, 128, 768, 16, 3, 2, 1), 0); /* the same of bytes */
     for (int accumulate = 0; accumulate < 2; accumulate++) {
         check_all(t, shape(9, 14, 17, 70, 81, 3, 1, 1), accumulate); /* ranges, groups of images */
         check_all(t, shape(3, 6, 9, 133, 26, 3, 1, 1), accumulate);

@@ -467,11 +467,44 @@ static void differences(check *t)
     }
 }
 
+/* What is not a number is none in any result of its group or row, whatever follows, and in no other's. */
+static void not_a_number(check *t)
+{
+    for (int i = 0; i < 12; i++) {
+        problem p = problem_new(t, 3 + 13 * (i / 3 % 2), 3, 5 + i, 0, (lw_act)(i % 3), 0);
+        const lw_norm_shape *s = &p.s;
+        float *y = check_out(t, p.ny, 0), *out = check_out(t, 2 * s->hw, 0);
+        p.s.rms = i % 2;
+        p.x[s->x_pitch + 1] = NAN; /* of the first group */
+        kernels_of(t->isa)->forward(y, out, out + s->groups, p.x, NULL, NULL, NULL, NULL, s, 0,
+                                    s->groups, p.scratch);
+        for (ptrdiff_t k = 0; k < s->hw * s->c; k++)
+            if (t->compared++, !isnan(y[k / s->c * s->y_pitch + k % s->c]) != (k % s->c >= 5 + i))
+                fail_msg("rms %d act %d: %td of %td channels is %g", s->rms, (int)s->act, k % s->c,
+                         s->c, (double)y[k]);
+        lw_norm_shape row = {.hw = 1,
+                             .c = s->c,
+                             .groups = 1,
+                             .x_pitch = s->x_pitch,
+                             .y_pitch = s->c,
+                             .eps = 1e-5f,
+                             .act = s->act,
+                             .rms = i % 2};
+        kernels_of(t->isa)->rows(y, NULL, out, out + s->hw, p.x, NULL, NULL, NULL, NULL, LW_NUM_F32,
+                                 &row, s->hw);
+        for (ptrdiff_t k = 0; k < s->hw * s->c; k++)
+            if (t->compared++, !isnan(y[k]) != (k / s->c != 1))
+                fail_msg("rms %d act %d: row %td, %td of %td is %g", row.rms, (int)row.act,
+                         k / s->c, k % s->c, s->c, (double)y[k]);
+        check_next(t);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"forward", forward},   {"narrow", narrow},
-                                       {"backward", backward}, {"rows", rows},
-                                       {"offset", offset},     {"in_place", in_place},
-                                       {"layer", layer},       {"differences", differences}};
+    static const check_case cases[] = {
+        {"forward", forward}, {"narrow", narrow},           {"backward", backward},
+        {"rows", rows},       {"offset", offset},           {"in_place", in_place},
+        {"layer", layer},     {"differences", differences}, {"not_a_number", not_a_number}};
     return check_main(argc, argv, "norm", cases, LW_COUNT(cases));
 }

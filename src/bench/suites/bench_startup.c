@@ -117,6 +117,8 @@ static int spawn(const startup *s, int out, pid_t *pid)
                           since,
                           "--threads",
                           threads,
+                          "--device",
+                          s->r->dev->mark ? s->r->dev->name : "cpu",
                           "--conv",
                           lw_conv_mode_name(s->r->config->conv),
                           NULL};

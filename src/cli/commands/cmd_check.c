@@ -73,6 +73,7 @@ const lw_command lw_cmd_check = {
              "the largest error. Ends with exit code 1 when one exceeds its bound.",
     .examples = "leeway check\nleeway check --filter gemm --isa avx2 --seed 7",
     .options = {options},
+    .cpu_only = "it compares the kernels of the CPU",
     .config_size = sizeof(check_cli),
     .run = run,
 };

@@ -189,7 +189,7 @@ const lw_command lw_cmd_demo = {
     .examples = "leeway demo\n"
                 "leeway demo --data cifar10:data/cifar10 --minutes 60 --output-dir runs/cifar",
     .options = {options},
-    .not_on_gpus = lw_cli_device_trains,
+    .cpu_only = LW_CLI_TRAINS,
     .config_size = sizeof(lw_demo_config),
     .run = run,
 };

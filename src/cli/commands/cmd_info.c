@@ -64,8 +64,8 @@ static void print_text(const lw_cli *cli, lw_isa isa)
     lw_cli_print("isa       %s (best here: %s)\n", lw_isa_name(isa), lw_isa_name(lw_isa_best()));
     lw_cli_print("threads   %d of %d CPUs\n", (int)cli->global.threads, lw_core_count());
     lw_cli_print("memory    %s\n", lw_fmt_bytes(memory, lw_memory_total()));
-    lw_cli_print("devices   cpu\n");
     bool found = lw_backend_gpu(gpu, sizeof gpu) == 0;
+    lw_cli_print("devices   cpu%s\n", found ? ", cuda" : "");
     lw_cli_print(
         "gpu       %s%s\n", found ? gpu : lw_errmsg(),
         found && !lw_backend_has_gpu_kernels() ? "; but this program was built without nvcc" : "");

@@ -77,12 +77,6 @@ static int run(const lw_cli *cli, const void *config)
     return 0;
 }
 
-static const char *not_on_gpus(const void *config)
-{
-    (void)config;
-    return "int8 is not computed on GPUs yet";
-}
-
 const lw_command lw_cmd_quantize = {
     .name = "quantize",
     .summary = "measure the ranges int8 needs and write a model folder with them",
@@ -94,7 +88,7 @@ const lw_command lw_cmd_quantize = {
                 "leeway quantize runs/ddpm --calibration cifar10:data --output-dir ddpm-int8\n"
                 "leeway sample runs/drift-int8 --precision int8 --output grid.png",
     .options = {options},
-    .not_on_gpus = not_on_gpus,
+    .cpu_only = "int8 is not computed on GPUs yet",
     .config_size = sizeof(quantize_cli),
     .run = run,
 };

@@ -48,7 +48,7 @@ const lw_command lw_cmd_train_autoencoder = {
     .examples = "leeway train autoencoder --data video:clip.mp4 --image-size 256 --crop 128 "
                 "--minutes 20 --eval-every 500 --sample-every 500 --output-dir runs/latents",
     .options = {options},
-    .not_on_gpus = lw_cli_device_trains,
+    .cpu_only = LW_CLI_TRAINS,
     .config_size = sizeof(lw_autoencoder_config),
     .run = run,
 };

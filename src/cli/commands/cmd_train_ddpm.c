@@ -103,7 +103,7 @@ const lw_command lw_cmd_train_ddpm = {
         "--output-dir runs/ddpm\n"
         "leeway train ddpm --data cifar10:cifar-10-batches-bin --minutes 25 --output-dir runs/ddpm",
     .options = {ddpm_options},
-    .not_on_gpus = lw_cli_device_trains,
+    .cpu_only = LW_CLI_TRAINS,
     .config_size = sizeof(lw_ddpm_config),
     .run = run_ddpm,
 };
@@ -121,7 +121,7 @@ const lw_command lw_cmd_train_flow = {
         "--output-dir runs/flow\n"
         "leeway train flow --data cifar10:cifar-10-batches-bin --minutes 25 --output-dir runs/flow",
     .options = {flow_options},
-    .not_on_gpus = lw_cli_device_trains,
+    .cpu_only = LW_CLI_TRAINS,
     .config_size = sizeof(lw_ddpm_config),
     .run = run_flow,
 };

@@ -254,7 +254,7 @@ const lw_command lw_cmd_train_drift = {
         "--channel-mult 1,2,4 "
         "--noise-shape 2x2 --latent-dim 16 --norm-groups 8 --steps 700 --output-dir runs/drift",
     .options = {options, dit_options, drift_options, loss_options, queue_options},
-    .not_on_gpus = lw_cli_device_trains,
+    .cpu_only = LW_CLI_TRAINS,
     .config_size = sizeof(lw_drift_config),
     .run = run,
 };

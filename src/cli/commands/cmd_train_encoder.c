@@ -101,7 +101,7 @@ const lw_command lw_cmd_train_encoder = {
     .examples = "leeway train encoder --data synth:16 --objective mae --steps 1000 --output-dir "
                 "runs/encoder",
     .options = {options},
-    .not_on_gpus = lw_cli_device_trains,
+    .cpu_only = LW_CLI_TRAINS,
     .config_size = sizeof(lw_train_encoder_config),
     .run = run,
 };

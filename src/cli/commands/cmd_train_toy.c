@@ -105,7 +105,7 @@ const lw_command lw_cmd_train_toy = {
                 "--seeds 1 "
                 "--output-dir runs/board",
     .options = {options},
-    .not_on_gpus = lw_cli_device_trains,
+    .cpu_only = LW_CLI_TRAINS,
     .config_size = sizeof(lw_toy_config),
     .run = run,
 };

@@ -153,7 +153,7 @@ const lw_command lw_cmd_prove_kge = {
         "leeway prove kge data/family --model complex --negatives 0 --inverse-relations "
         "--regularization 0.01 --minutes 3 --output-dir runs/complex",
     .options = {lw_prove_data_options, model_options, run_options, optimiser_options},
-    .not_on_gpus = lw_cli_device_trains,
+    .cpu_only = LW_CLI_TRAINS,
     .config_size = sizeof(kge_cli),
     .run = run,
 };

@@ -191,7 +191,7 @@ const lw_command lw_cmd_prove_train = {
                 "leeway prove train data/family --minutes 60 --save-every 10 --output-dir "
                 "runs/family",
     .options = {data_options, run_options, ppo_options, net_options, env_options},
-    .not_on_gpus = lw_cli_device_trains,
+    .cpu_only = LW_CLI_TRAINS,
     .config_size = sizeof(lw_ppo_config),
     .run = run,
 };

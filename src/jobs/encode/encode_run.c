@@ -248,7 +248,7 @@ static int encode_batch(encode_state *s, int64_t n)
     LW_TRY(lw_forward_run(s->fwd, NULL));
     t[2] = lw_now();
     for (int k = 0; k < s->out->n_taps; k++) {
-        lw_forward_get(s->fwd, s->tap[k], n, s->values[k]);
+        LW_TRY(lw_forward_get(s->fwd, s->tap[k], n, s->values[k]));
         LW_TRY(check_finite(s, k, n));
         if (s->c->l2_normalize)
             normalise(s->values[k], n, s->tap[k]->row);

@@ -138,7 +138,7 @@ static float softmax_step(float *p, const float *s, ptrdiff_t n, float old, floa
     const float by = scale * 1.44269504f;
     vf acc = v_zero(), factor = v_set1(by), off = v_set1(top * by);
     for (ptrdiff_t j = 0; j < n; j += VL) {
-        vf e = v_exp2_low(v_max(v_fms(v_load(s + j), factor, off), v_set1(-126.0f)));
+        vf e = v_exp2_low(v_max(v_set1(-126.0f), v_fms(v_load(s + j), factor, off)));
         acc = v_add(acc, e);
         v_store_bf16(to + j, e);
     }
@@ -155,7 +155,7 @@ static float log_sum(float top, float sum, float scale)
 LW_WORD vf probabilities(vf s, float scale, float lse)
 {
     const float by = 1.44269504f;
-    return v_exp2_low(v_max(v_fms(s, v_set1(scale * by), v_set1(lse * by)), v_set1(-126.0f)));
+    return v_exp2_low(v_max(v_set1(-126.0f), v_fms(s, v_set1(scale * by), v_set1(lse * by))));
 }
 
 LW_WORD void put_step(float *to, const vf *x)

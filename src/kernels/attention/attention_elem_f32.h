@@ -82,7 +82,7 @@ static const float *query_rows(float *room, const float *q, ptrdiff_t *pitch, pt
 /* e^x, but nothing below e^-87: it counts for nothing beside 1 and denormal numbers are slow. */
 LW_WORD vf attention_exp(vf x)
 {
-    return v_exp_normal(v_max(x, v_set1(-87.3f)));
+    return v_exp_normal(v_max(v_set1(-87.3f), x));
 }
 
 /* One row of scores to probabilities p, which may be s, relative to `top`, the running maximum, which

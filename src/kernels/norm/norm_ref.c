@@ -9,7 +9,7 @@ static double norm_act(double u, lw_act act)
 {
     if (act == LW_ACT_SILU)
         return u / (1.0 + exp(-u));
-    return act == LW_ACT_RELU && !(u > 0) ? 0.0 : u;
+    return act == LW_ACT_RELU && u < 0 ? 0.0 : u;
 }
 
 static double norm_slope(double u, lw_act act)

@@ -94,7 +94,7 @@ LW_ON_DEVICE norm_moments norm_moments_of(const lw_cuda_norm *a, float sum, floa
 {
     float off = a->rms ? 0.0f : sum * share;
     float variance = fmaf(-off, off, square * share);
-    return (norm_moments){off, lw_over_root((variance > 0.0f ? variance : 0.0f) + a->eps)};
+    return (norm_moments){off, lw_over_root((variance < 0.0f ? 0.0f : variance) + a->eps)};
 }
 
 LW_ON_DEVICE void norm_tell(const lw_cuda_norm *a, int64_t group, float mean, float rstd)
