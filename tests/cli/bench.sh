@@ -78,6 +78,10 @@ sed 's/"threads": [0-9]*/"threads": 77/' a.json >other.json
 expect 2 bench --compare a.json,other.json
 err_has 'not the same machine: threads'
 expect 0 bench --compare a.json,other.json --force
+sed 's/"machine": {/"machine": {"device": "cuda:0", /' a.json >gpu.json
+grep -q cuda:0 gpu.json || fails 'a.json has no machine'
+expect 2 bench --compare a.json,gpu.json
+err_has 'not the same device: was cpu and is cuda:0'
 
 # too large a case is a row, not an end
 # shellcheck disable=SC2086

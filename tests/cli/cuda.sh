@@ -62,7 +62,7 @@ near cpu.npy cuda.npy || fails 'bf16: pictures differ from the CPU by more than 
 expect 0 profile ddpm --device cuda --runs 3 --json
 out_has '"peak_gflops": null'
 grep -q '"ms": 0.0[,}]' "$out" && fails 'a step without its time'
-err_has 'not computed on GPUs yet'
+err_has 'is not computed on GPUs yet'
 grep -q ' [1-9][0-9]* replays.* 0 events left' report || fails "profile: $(cat report)"
 expect 0 bench unet --list --device cuda
 out_has 'unet.forward_launched_b128'
@@ -123,7 +123,7 @@ err_has 'not computed on GPUs'
 
 expect 6 train drift --data synth:16 --limit 16 --generator dit --hidden-dim 32 --depth 1 --num-heads 2 --patch-size 8 \
     --groups 1 --negatives-per-group 2 --positives-per-group 2 --steps 1 --output-dir no --device cuda
-err_has 'is not computed on GPUs yet'
+err_has 'not computed on GPUs yet'
 [ -d no ] && fails 'a run directory of a training that is refused'
 
 # Out of memory is said with the size.

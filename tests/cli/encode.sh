@@ -179,7 +179,9 @@ stop() { # SIGNAL OPTION...: an encode that is ended when rows are there
     expect 2 encode enc $many --output part.npy
     err_has 'of 4000 rows of an interrupted encode: go on with --resume'
     stop KILL --resume
+    sed 's/"isa": "[^"]*"/"isa": "another"/' part.npy.partial.json >state.json && mv state.json part.npy.partial.json
     expect 0 encode enc $many --output part.npy --resume
+    err_has 'was begun at another'
     out_has 'rows were there before'
     cmp -s whole.npy part.npy || fails 'interrupted twice: other bytes'
     [ -z "$(find . -name 'part.npy.partial*')" ] || fails 'the partial file is left'
