@@ -100,6 +100,7 @@ typedef struct lw_device {
     const lw_memory *memory;
     struct lw_derived *derived; /* blocks that its execs share (plan_derived.c) */
     void *self;
+    bool failed; /* what is read from it from then on is not a number: no result */
     /* Fills *out for a node; arg memory from the arena. LW_EUNSUPPORTED names the op. */
     int (*lower)(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out);
     /* Does input i of node n want another layout? Fills *pack and returns true; *attr (same size as

@@ -7,6 +7,7 @@
 
 struct lw_forward {
     const char *name;
+    const lw_device *dev;
     bool planar;     /* pictures and maps are [N,C,H,W] outside */
     lw_graph *graph; /* names of the ports live here */
     lw_plan *plan;
@@ -69,6 +70,7 @@ int lw_forward_of(lw_device *dev, lw_graph **g, const lw_compile_opts *o, lw_sla
     if (!f)
         return LW_ENOMEM;
     f->name = name;
+    f->dev = dev;
     f->graph = lw_steal(g);
     LW_TRY(lw_compile(f->graph, dev, o, &f->plan));
     LW_TRY(check_memory(f));
@@ -176,6 +178,11 @@ const void *lw_forward_output(const lw_forward *f, const char *name)
     return lw_exec_read(f->exec, name);
 }
 
+int lw_forward_failed(const lw_forward *f)
+{
+    return f->dev->failed ? lw_backend_failed() : 0;
+}
+
 void lw_forward_pass(const lw_forward *from, const char *name, lw_forward *to, const char *input)
 {
     const void *data = lw_forward_output(from, name);
@@ -238,7 +245,7 @@ int lw_forward_get(const lw_forward *f, const lw_port *p, int64_t rows, void *da
         transpose(data, src, rows, p->shape[2] * p->shape[3], p->shape[1]);
     else
         memcpy(data, src, (size_t)rows * p->bytes);
-    return lw_backend_failed();
+    return lw_forward_failed(f);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -66,8 +66,7 @@ int lw_forward_rows(lw_forward *f, const char *what, int64_t rows, const lw_feed
 
 /* ---- one batch ------------------------------------------------------------------------------- */
 
-/* Copies the first rows of a port, at most a batch. LW_EFORMAT as above; LW_EDEVICE: the device has failed, what was copied is
- * no result. Who reads by lw_forward_output asks lw_backend_failed before anything is written. */
+/* Copies the first rows of a port, at most a batch. LW_EFORMAT as above; LW_EDEVICE as below. */
 int lw_forward_set(lw_forward *f, const lw_port *p, int64_t rows, const void *data);
 int lw_forward_get(const lw_forward *f, const lw_port *p, int64_t rows, void *data);
 /* An input of floats becomes the caller's memory, a whole batch in the plan's own layout, read by every
@@ -77,6 +76,8 @@ int lw_forward_bind(lw_forward *f, const lw_port *p, const void *data);
  * NULL: no such name. */
 void *lw_forward_input(lw_forward *f, const char *name);
 const void *lw_forward_output(const lw_forward *f, const char *name);
+/* LW_EDEVICE: the device has failed, and what was read since is no result. Asked before anything is made of it. */
+int lw_forward_failed(const lw_forward *f);
 /* An output (or input) of one becomes an input of another, where both have it. */
 void lw_forward_pass(const lw_forward *from, const char *name, lw_forward *to, const char *input);
 int lw_forward_run(lw_forward *f, const lw_tick *tick);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last linear layer of an encoder, found in its graph. */
 #include "session/session_last_layer.h"
-#include "backend/backend.h"
 
 struct lw_last_layer {
     lw_network network; /* without a hook */
@@ -108,7 +107,7 @@ int lw_last_layer_rows(lw_last_layer *l, int64_t n, lw_passes_fill *fill, void *
         LW_TRY(lw_forward_run(l->forward, NULL));
         const float *f = lw_forward_output(l->forward, "f"),
                     *y = lw_forward_output(l->forward, "y");
-        LW_TRY(lw_backend_failed());
+        LW_TRY(lw_forward_failed(l->forward));
         LW_TRY(use(self, at, m, f, y));
         lw_observe_progress(obs, what, at + m, n, NULL);
         if (at + m < n && lw_observe_stop(obs))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A noisy network, cut where its noise begins. */
 #include "session/session_passes.h"
-#include "backend/backend.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -266,7 +265,7 @@ int lw_passes_prefix(lw_passes *p, int64_t first, int64_t n, lw_passes_fill *fil
             LW_TRY(fill(self, first + at, m, lw_forward_input(p->prefix, "x")));
             LW_TRY(lw_forward_run(p->prefix, NULL));
             keep_batch(p, at, m);
-            LW_TRY(lw_backend_failed());
+            LW_TRY(lw_forward_failed(p->prefix));
         } else {
             LW_TRY(fill(self, first + at, m,
                         (float *)(void *)(p->place + (uint64_t)at * p->info.kept)));
@@ -318,5 +317,5 @@ int lw_passes_run(lw_passes *p, const lw_pass_row *row, int32_t n, const lw_tick
     p->info.forward += lw_now() - fed;
     memcpy(out, lw_forward_output(p->suffix, p->output),
            (size_t)n * (size_t)p->info.dim * sizeof *out);
-    return lw_backend_failed();
+    return lw_forward_failed(p->suffix);
 }

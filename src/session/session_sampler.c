@@ -5,7 +5,6 @@
 
 #include "session/session_decoding.h"
 #include "session/session_flow.h"
-#include "backend/backend.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -417,7 +416,7 @@ static int show(lw_sampler *s, int64_t first, int64_t n, int32_t steps)
     const int32_t done = steps * evaluations_a_step(s);
     if (!s->look)
         return 0;
-    LW_TRY(lw_backend_failed());
+    LW_TRY(lw_forward_failed(s->network));
     if (s->decode && !s->decoded) {
         s->decoded = lw_calloc((size_t)(s->o.batch * s->picture), sizeof *s->decoded);
         if (!s->decoded)
@@ -453,7 +452,7 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
         LW_TRY(lw_decoding_run(s->decode, y, n, out));
     else
         memcpy(out, y, (size_t)(n * s->pixels) * sizeof *out);
-    return lw_backend_failed();
+    return lw_forward_failed(s->network);
 }
 
 int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "session/session_translator_private.h"
-#include "backend/backend.h"
 
 /* The plan's inputs that are no frames. */
 static void set_inputs(lw_translator *t)
@@ -203,7 +202,7 @@ int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb)
         LW_TRY(lw_forward_run(t->back, NULL));
     }
     copy_rgb(t, t->back ? t->back : t->plan, rgb);
-    return lw_backend_failed();
+    return lw_forward_failed(t->back ? t->back : t->plan);
 }
 
 size_t lw_translator_latent(const lw_translator *t)
@@ -215,7 +214,7 @@ int lw_translator_encode(lw_translator *t, const uint8_t *frame, float *latent)
 {
     LW_TRY(run_front(t, frame));
     memcpy(latent, lw_forward_output(t->plan, "latent"), lw_translator_latent(t) * sizeof *latent);
-    return lw_backend_failed();
+    return lw_forward_failed(t->plan);
 }
 
 int lw_translator_decode(lw_translator *t, const float *latent, uint8_t *rgb)
@@ -223,5 +222,5 @@ int lw_translator_decode(lw_translator *t, const float *latent, uint8_t *rgb)
     memcpy(lw_forward_input(t->back, "latent"), latent, lw_translator_latent(t) * sizeof *latent);
     LW_TRY(lw_forward_run(t->back, NULL));
     copy_rgb(t, t->back, rgb);
-    return lw_backend_failed();
+    return lw_forward_failed(t->back);
 }

@@ -41,12 +41,12 @@ int lw_cuda_check(cuda *d, int rc, const char *what)
     char text[200];
     if (rc == 0)
         return 0;
-    if (!d->failed) {
+    if (!d->dev.failed) {
         snprintf(d->why, sizeof d->why, "%s: %s", what,
                  lw_cuda_error(&d->cu, rc, text, sizeof text));
         lw_backend_fail(d->why);
     }
-    d->failed = true;
+    d->dev.failed = true;
     return lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why);
 }
 
@@ -112,7 +112,7 @@ static void read_block(void *self, void *data, const void *p, size_t bytes)
         lw_cuda_check(d, d->cu.MemcpyDtoHAsync_v2(data, device_ptr(p), bytes, d->stream),
                       "copying from it") == 0)
         lw_cuda_check(d, d->cu.StreamSynchronize(d->stream), "copying from it");
-    if (d->failed)
+    if (d->dev.failed)
         memset(data, 0xff, bytes);
 }
 
@@ -149,7 +149,7 @@ static void launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, in
                       .stream = d->stream,
                       .attributes = attributes,
                       .n_attributes = n};
-    if (d->failed || blocks < 1 || across < 1)
+    if (d->dev.failed || blocks < 1 || across < 1)
         return;
     lw_cuda_check(d, d->cu.LaunchKernelEx(&l, d->kernel[k], copy, NULL), kernels[k].name);
 }
@@ -178,7 +178,7 @@ uint32_t *lw_cuda_arrived(const cuda *d)
 /* The driver's contexts are a thread's own, and a thread goes from device to device. */
 int lw_cuda_enter(cuda *d)
 {
-    if (d->failed)
+    if (d->dev.failed)
         return lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why);
     return lw_cuda_check(d, d->cu.CtxSetCurrent(d->context), "entering it");
 }
@@ -203,7 +203,7 @@ static int run(void *self, const lw_launch *l)
     lw_backend_begin();
     if (l->low->phase[l->task.phase].n_tasks)
         l->low->phase[l->task.phase].fn(&l->task);
-    return d->failed ? lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why) : 0;
+    return d->dev.failed ? lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why) : 0;
 }
 
 /* ---- lowering -------------------------------------------------------------------------------- */

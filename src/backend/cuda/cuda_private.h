@@ -43,7 +43,6 @@ typedef struct cuda {
     lw_cu_ptr tick_at; /* the tick, where kernels read it */
     lw_cuda_tick tick; /* and what was written there last */
     bool recording;    /* a run is being captured: nothing but launches */
-    bool failed;       /* a call failed: nothing runs any more */
     char why[256];
     char name[32];
 } cuda;

@@ -143,7 +143,7 @@ static int score_rows(lw_kge *k, const lw_atom *a, int64_t n, float *out)
     }
     LW_TRY(lw_forward_run(k->each, NULL));
     memcpy(out, lw_forward_output(k->each, "scores"), (size_t)n * sizeof *out);
-    return lw_backend_failed();
+    return lw_forward_failed(k->each);
 }
 
 int lw_kge_score(lw_kge *k, const lw_atom *atoms, int64_t n, float *out)

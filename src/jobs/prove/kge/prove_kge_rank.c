@@ -78,7 +78,7 @@ static int rank_block(lw_kge *k, block *b, lw_rank_lists *out)
     fill(k, b);
     LW_TRY(lw_forward_run(k->all, NULL));
     b->scores = lw_forward_output(k->all, "scores");
-    LW_TRY(lw_backend_failed());
+    LW_TRY(lw_forward_failed(k->all));
     LW_TRY(lw_pool_run_asking(k->dev->pool, b->n, count_one, b));
     for (int64_t i = 0; i < b->n; i++) {
         if (b->rc[i] < 0)
