@@ -208,7 +208,7 @@ LW_API int lw_session_set(lw_session *session, const char *name, const void *dat
  */
 LW_API int lw_session_borrow(lw_session *session, const char *name, const void *data, size_t bytes);
 LW_API int lw_session_run(lw_session *session);
-/* Copies a whole tensor out. */
+/* Copies a whole tensor out. LW_ERROR_DEVICE: the GPU that computed it has failed, and it is no result. */
 LW_API int lw_session_get(const lw_session *session, const char *name, void *data, size_t bytes);
 
 /* All rows of one tensor: `in` for inputs, `out` for outputs, the other NULL. */
