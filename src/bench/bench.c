@@ -6,23 +6,23 @@
 #include "session/session_device.h"
 
 const lw_bench_suite lw_bench_suites[] = {
-    {"kernels", lw_bench_suite_kernels},
-    {"unet", lw_bench_suite_unet},
-    {"resolution", lw_bench_suite_resolution},
-    {"train", lw_bench_suite_train},
-    {"field", lw_bench_suite_field},
-    {"mae", lw_bench_suite_mae},
-    {"dit", lw_bench_suite_dit},
-    {"queue", lw_bench_suite_queue},
-    {"table8", lw_bench_suite_table8},
-    {"parity", lw_bench_suite_parity},
-    {"attention", lw_bench_suite_attention},
-    {"sampling", lw_bench_suite_sampling},
-    {"startup", lw_bench_suite_startup},
-    {"prove", lw_bench_suite_prove},
-    {"eval", lw_bench_suite_eval},
-    {"mc", lw_bench_suite_mc},
-    {"stream", lw_bench_suite_stream},
+    {"kernels", lw_bench_suite_kernels, false},
+    {"unet", lw_bench_suite_unet, false},
+    {"resolution", lw_bench_suite_resolution, false},
+    {"train", lw_bench_suite_train, false},
+    {"field", lw_bench_suite_field, false},
+    {"mae", lw_bench_suite_mae, false},
+    {"dit", lw_bench_suite_dit, false},
+    {"queue", lw_bench_suite_queue, true},
+    {"table8", lw_bench_suite_table8, false},
+    {"parity", lw_bench_suite_parity, false},
+    {"attention", lw_bench_suite_attention, false},
+    {"sampling", lw_bench_suite_sampling, false},
+    {"startup", lw_bench_suite_startup, false},
+    {"prove", lw_bench_suite_prove, false},
+    {"eval", lw_bench_suite_eval, true},
+    {"mc", lw_bench_suite_mc, false},
+    {"stream", lw_bench_suite_stream, false},
 };
 const size_t lw_bench_n_suites = LW_COUNT(lw_bench_suites);
 
@@ -82,6 +82,13 @@ static int run_suites(lw_bench_run *r)
         if (r->config->suite && !lw_str_eq(r->config->suite, r->suite))
             continue;
         known = true;
+        if (lw_bench_suites[i].of_cpu && r->dev->mark) {
+            if (!r->config->suite)
+                continue;
+            lw_backend_refuse();
+            return lw_fail(LW_EDEVICE, "bench %s is computed by the CPU; use --device cpu",
+                           r->suite);
+        }
         LW_TRY(lw_bench_suites[i].run(r));
     }
     return known ? 0 : lw_fail(LW_EUSAGE, "there is no suite '%s'", r->config->suite);

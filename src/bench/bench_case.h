@@ -23,6 +23,7 @@ typedef struct lw_bench_run {
 typedef struct lw_bench_suite {
     const char *name;
     int (*run)(lw_bench_run *r);
+    bool of_cpu; /* none of it is computed by a GPU */
 } lw_bench_suite;
 extern const lw_bench_suite lw_bench_suites[];
 extern const size_t lw_bench_n_suites;

@@ -133,6 +133,10 @@ expect 5 sample ddpm --n 1 --steps 1 --output x.npy --device cuda
 err_has 'no room for'
 unset LW_EMULATED_BYTES
 
+expect 6 bench eval --device cuda
+err_has 'computed by the CPU'
+expect 0 bench queue --list --device auto
+err_has '--device auto is cpu: bench queue is computed by the CPU'
 expect 6 check --filter norm --isa ref --device cuda
 err_has 'it compares the kernels of the CPU'
 
