@@ -86,6 +86,11 @@ int lw_backend_failed(void)
     return *failure ? lw_fail(LW_EDEVICE, "the device failed: %s", failure) : 0;
 }
 
+int lw_backend_failed_on(const lw_device *device)
+{
+    return device->failed ? lw_backend_failed() : 0;
+}
+
 bool lw_backend_working(void)
 {
     return !*failure;

@@ -37,6 +37,8 @@ int lw_backend_open(const char *name, const lw_backend_options *options, lw_devi
  * with what it has computed to ask. LW_EDEVICE with the first failure of this process. */
 void lw_backend_fail(const char *why);
 int lw_backend_failed(void);
+/* The same of one device: others go on. */
+int lw_backend_failed_on(const lw_device *device);
 /* What is asked of a GPU is not there on it: LW_EDEVICE, and nothing is broken. */
 void lw_backend_refuse(void);
 bool lw_backend_refused(void);

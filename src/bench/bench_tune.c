@@ -179,9 +179,7 @@ static int tune_one(tune *t, lw_conv_choice c)
     lw_tune_name(&c, name);
     if (!possible(&c, 0) || (t->c->filter && !strstr(name, t->c->filter)))
         return 0;
-    lw_conv_shape s = lw_conv_choice_shape(&c);
-    LW_TRY(lw_conv_shape_init(&s));
-    c.tile = lw_winograd_tile(c.num, &s, c.pass, t->isa, LW_CONV_MODE_AUTO);
+    c.tile = lw_conv_choice_rule(&c, t->isa);
     lw_tuned_row *row = &t->rows[t->n];
     *row = (lw_tuned_row){.choice = c, .shipped = c.tile};
     if (!t->c->list) {

@@ -180,7 +180,7 @@ const void *lw_forward_output(const lw_forward *f, const char *name)
 
 int lw_forward_failed(const lw_forward *f)
 {
-    return f->dev->failed ? lw_backend_failed() : 0;
+    return lw_backend_failed_on(f->dev);
 }
 
 void lw_forward_pass(const lw_forward *from, const char *name, lw_forward *to, const char *input)

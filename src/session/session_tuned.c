@@ -141,15 +141,6 @@ static struct {
     char path[512];
 } used; /* by every device from then on */
 
-/* What this program's rule says, whatever the one said that measured. */
-static int of_rule(const lw_conv_choice *c, lw_isa isa)
-{
-    lw_conv_shape s = lw_conv_choice_shape(c);
-    return lw_conv_shape_init(&s) < 0
-               ? 0
-               : lw_winograd_tile(c->num, &s, c->pass, isa, LW_CONV_MODE_AUTO);
-}
-
 static int use(const char *path, const lw_tuned_row *rows, int n, lw_isa isa)
 {
     lw_conv_choice *c = lw_calloc((size_t)n, sizeof *c);
@@ -158,7 +149,7 @@ static int use(const char *path, const lw_tuned_row *rows, int n, lw_isa isa)
         return LW_ENOMEM;
     for (int i = 0; i < n; i++) {
         c[i] = rows[i].choice;
-        other += c[i].tile != of_rule(&c[i], isa);
+        other += c[i].tile != lw_conv_choice_rule(&c[i], isa);
     }
     lw_backend_tune((lw_conv_choices){c, n});
     lw_free(&used.row);

@@ -188,6 +188,16 @@ static void test_store_on_a_device(void **state)
 
 static const char *device_name = "cpu-discrete"; /* or the program's argument */
 
+/* An empty graph and store on the device that is tested. */
+static void open_named(plan_lab *l)
+{
+    memset(l, 0, sizeof *l);
+    assert_int_equal(lw_backend_open(device_name, &(lw_backend_options){.threads = 2}, &l->dev), 0);
+    assert_int_equal(lw_graph_new(&l->g), 0);
+    assert_int_equal(lw_store_new(false, &l->store), 0);
+    l->b = (lw_builder){.g = l->g, .params = lw_store_params(l->store)};
+}
+
 static struct {
     const lw_plan *plan;
     int (*run)(void *self, const lw_launch *l);
@@ -224,11 +234,7 @@ static void test_weights_are_packed_once(void **state)
     (void)state;
     plan_lab l;
     lw_exec *both[2] = {NULL, NULL};
-    memset(&l, 0, sizeof l);
-    assert_int_equal(lw_backend_open(device_name, &(lw_backend_options){.threads = 2}, &l.dev), 0);
-    assert_int_equal(lw_graph_new(&l.g), 0);
-    assert_int_equal(lw_store_new(false, &l.store), 0);
-    l.b = (lw_builder){.g = l.g, .params = lw_store_params(l.store)};
+    open_named(&l);
     lw_val x = lw_cast(l.g, LAB_X(&l, "x", ROWS, DEPTH), LW_BF16, LW_NOVAL),
            more = lw_cast(l.g, LAB_X(&l, "more", 3, DEPTH), LW_BF16, LW_NOVAL),
            w = LAB_P(&l, "w", COLUMNS, DEPTH);
@@ -270,11 +276,7 @@ enum { LONG = 520, MANY = 4096 }; /* a depth of several places, columns of many 
 /* y: rows x by weights that are stored, z: by such that are computed beside them. */
 static void open_product(plan_lab *l, int32_t rows)
 {
-    memset(l, 0, sizeof *l);
-    assert_int_equal(lw_backend_open(device_name, &(lw_backend_options){.threads = 2}, &l->dev), 0);
-    assert_int_equal(lw_graph_new(&l->g), 0);
-    assert_int_equal(lw_store_new(false, &l->store), 0);
-    l->b = (lw_builder){.g = l->g, .params = lw_store_params(l->store)};
+    open_named(l);
     lw_val x = LAB_X(l, "x", rows, LONG), w = LAB_P(l, "w", MANY, LONG);
     lw_val v = lw_scale(l->g, LAB_X(l, "v", MANY, LONG), 2.0f);
     lab_output(l, "y", lw_linear_op(l->g, x, w, LAB_P(l, "bias", MANY)));
@@ -348,11 +350,7 @@ typedef struct norm_shape {
 static void open_norm(plan_lab *l, const norm_shape *s, int32_t batch)
 {
     const lw_attr_norm a = {.groups = s->groups, .eps = 1e-5f, .act = LW_ACT_SILU};
-    memset(l, 0, sizeof *l);
-    assert_int_equal(lw_backend_open(device_name, &(lw_backend_options){.threads = 2}, &l->dev), 0);
-    assert_int_equal(lw_graph_new(&l->g), 0);
-    assert_int_equal(lw_store_new(false, &l->store), 0);
-    l->b = (lw_builder){.g = l->g, .params = lw_store_params(l->store)};
+    open_named(l);
     lw_val x = LAB_X(l, "x", batch, s->h, s->w, s->c), gamma = LAB_P(l, "gamma", s->c),
            beta = lw_scale(l->g, LAB_X(l, "beta", s->c), 2.0f);
     if (s->narrow)
@@ -394,11 +392,7 @@ typedef struct attention_shape {
 static void open_attention(plan_lab *l, const attention_shape *s, int32_t batch)
 {
     const lw_attr_attention a = {.heads = s->heads, .num = s->narrow ? LW_NUM_BF16 : LW_NUM_F32};
-    memset(l, 0, sizeof *l);
-    assert_int_equal(lw_backend_open(device_name, &(lw_backend_options){.threads = 2}, &l->dev), 0);
-    assert_int_equal(lw_graph_new(&l->g), 0);
-    assert_int_equal(lw_store_new(false, &l->store), 0);
-    l->b = (lw_builder){.g = l->g, .params = lw_store_params(l->store)};
+    open_named(l);
     lw_val x = LAB_X(l, "x", batch, s->tokens, 3 * s->heads * s->channels);
     if (s->narrow)
         x = lw_cast(l->g, x, LW_BF16, LW_NOVAL);

@@ -169,7 +169,8 @@ static int open_plan(field_plan *p, lw_device *dev, const lw_attr_drift *at,
 }
 
 /* stats: as kernels/drift/drift.h has them. */
-static int run_plan(field_plan *p, const lw_attr_drift *at, const lw_field_arrays *a, float *stats)
+static int run_plan(field_plan *p, const lw_device *dev, const lw_attr_drift *at,
+                    const lw_field_arrays *a, float *stats)
 {
     size_t bytes = lw_type_bytes(samples(at, at->n));
     LW_TRY(lw_exec_run(p->exec, &(lw_tick){0}));
@@ -179,7 +180,7 @@ static int run_plan(field_plan *p, const lw_attr_drift *at, const lw_field_array
         memcpy(a->f, lw_exec_read(p->exec, "f"), bytes);
     if (a->dx)
         memcpy(a->dx, lw_exec_read(p->exec, "dx"), bytes);
-    return lw_backend_failed(); /* a device that failed reads as not a number */
+    return lw_backend_failed_on(dev); /* a device that failed reads as not a number */
 }
 
 /* Mean V^2 from its f32 and lambda: of raw features of 1e15 with weights of 1e6 it leaves f32,
@@ -211,7 +212,7 @@ int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_a
     int rc = open_plan(&p, dev, &at, a);
     if (rc == 0) {
         out->work_bytes = lw_plan_get_info(p.plan).frame_bytes - p.bytes;
-        rc = run_plan(&p, &at, a, stats);
+        rc = run_plan(&p, dev, &at, a, stats);
     }
     close_plan(&p);
     LW_TRY(rc);

@@ -60,6 +60,8 @@ typedef struct lw_conv_choices {
 } lw_conv_choices;
 /* Its 3x3 convolution of one picture, for lw_conv_shape_init. */
 lw_conv_shape lw_conv_choice_shape(const lw_conv_choice *c);
+/* What the rule says of it, whatever its `tile` is. */
+int lw_conv_choice_rule(const lw_conv_choice *c, lw_isa isa);
 bool lw_conv_choice_same(const lw_conv_choice *a, const lw_conv_choice *b); /* but for the tile */
 /* The rule's answer, or that of the first row for this shape. Rows are looked at under mode auto only. */
 int lw_winograd_tile_of(const lw_conv_choices *chosen, lw_num num, const lw_conv_shape *s,

@@ -88,6 +88,12 @@ lw_conv_shape lw_conv_choice_shape(const lw_conv_choice *c)
                            .pad_right = 1};
 }
 
+int lw_conv_choice_rule(const lw_conv_choice *c, lw_isa isa)
+{
+    const lw_conv_shape s = lw_conv_choice_shape(c);
+    return lw_winograd_tile(c->num, &s, c->pass, isa, LW_CONV_MODE_AUTO);
+}
+
 bool lw_conv_choice_same(const lw_conv_choice *a, const lw_conv_choice *b)
 {
     return a->num == b->num && a->pass == b->pass && a->C == b->C && a->O == b->O && a->H == b->H &&
