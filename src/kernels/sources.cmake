@@ -4,6 +4,7 @@ set(SOURCES
   cast/cast_avx2.c
   cast/cast_avx512.c
   cast/cast_ref.c
+  conv/conv_bordered.c
   conv/conv_avx2.c
   conv/conv_avx512.c
   conv/conv_bf16_ref.c

@@ -50,7 +50,8 @@ double lw_session_flops(lw_device *dev)
     double best = 0.0;
     for (int i = 0; i < 6 && p.a && p.b && p.c; i++) {
         double t = lw_now();
-        lw_pool_run(dev->pool, lw_gemm_tasks(PROBE, PROBE, PROBE), probe_task, &p);
+        lw_pool_run(dev->pool, lw_gemm_tasks(dev->kernels->isa, LW_NUM_F32, PROBE, PROBE, PROBE),
+                    probe_task, &p);
         double rate = 2.0 * PROBE * PROBE * PROBE / (lw_now() - t);
         best = rate > best ? rate : best;
     }

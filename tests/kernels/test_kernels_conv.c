@@ -53,7 +53,7 @@ static void run(check *t, const problem *p, lw_conv_pass pass, float *out, const
                 const lw_epilogue *e)
 {
     struct lw_conv_kernels k = kernels_of(t);
-    for (int64_t i = lw_conv_tasks(&p->s, pass) - 1; i >= 0; i--)
+    for (int64_t i = lw_conv_tasks(t->isa, p->num, &p->s, pass) - 1; i >= 0; i--)
         run_task(&k, p, pass, out, packed, e, i);
 }
 
@@ -444,6 +444,39 @@ static void batch_invariance(check *t)
         }
 }
 
+/* Over a copy with borders a convolution has the bits that it has over the picture. The copies are tile registers', but any
+ * level can read them. */
+static void borders(check *t)
+{
+    static const int sizes[][7] = {{2, 16, 16, 64, 40, 3, 1},  {1, 8, 8, 64, 72, 3, 1},
+                                   {3, 4, 4, 320, 36, 3, 1},   {2, 5, 7, 32, 33, 3, 1},
+                                   {2, 33, 32, 64, 20, 3, 2},  {1, 9, 16, 128, 24, 5, 1},
+                                   {5, 32, 32, 32, 100, 3, 1}, {1, 6, 3, 96, 8, 2, 1}};
+    int copied = 0;
+    for (size_t i = 0; i < 2 * LW_COUNT(sizes); i++) {
+        const int *z = sizes[i / 2];
+        const lw_num num = i % 2 ? LW_NUM_S8 : LW_NUM_BF16;
+        lw_conv_shape s = shape(z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[5] / 2);
+        s.ldx = i % 4 < 2 ? 0 : z[3] + 32;
+        problem p = make(t, s, num, false), q = p;
+        if (!lw_conv_bordered(LW_ISA_AMX, num, &p.s, &q.s))
+            continue;
+        copied++;
+        char *copy = check_bytes(t, lw_conv_bordered_bytes(num, &q.s), 0);
+        for (int64_t k = lw_conv_border_tasks(num, &q.s) - 1; k >= 0; k--)
+            lw_conv_border(copy, p.x, num, &p.s, &q.s, num == LW_NUM_S8 ? p.q.a_zero : 0, k);
+        q.x = copy;
+        const lw_epilogue e = {.bias = p.w, .act = LW_ACT_SILU};
+        const void *packed = pack(t, &p, LW_CONV_FORWARD);
+        float *want = check_out(t, p.ny, 0), *got = check_out(t, p.ny, 0);
+        run(t, &p, LW_CONV_FORWARD, want, packed, &e);
+        run(t, &q, LW_CONV_FORWARD, got, packed, &e);
+        check_same(t, got, want, (size_t)p.ny * sizeof *got, "with borders, %s", p.name);
+        check_next(t);
+    }
+    LW_ASSERT(copied == 11, "%d of the shapes have copies", copied);
+}
+
 /* Sums of bytes are exact, and what is done with them has the same bits at every level of vectors. */
 static void bytes_alike(check *t)
 {
@@ -516,8 +549,8 @@ static float *run_shared(check *t, const problem *p, int threads, int64_t *n)
                     .db = out + p->ny + p->nx + p->nw,
                     .packed = {pack(t, p, LW_CONV_FORWARD), pack(t, p, LW_CONV_DATA_GRAD)},
                     .partials = check_out(t, lw_conv_weight_grad_partial_floats(s), 0),
-                    .tasks = {lw_conv_tasks(s, LW_CONV_FORWARD),
-                              lw_conv_tasks(s, LW_CONV_DATA_GRAD),
+                    .tasks = {lw_conv_tasks(t->isa, p->num, s, LW_CONV_FORWARD),
+                              lw_conv_tasks(t->isa, p->num, s, LW_CONV_DATA_GRAD),
                               weights ? lw_conv_weight_grad_tasks(s) : 0}};
     lw_pool_run(pool, r.tasks[0] + r.tasks[1] + r.tasks[2], shared_task, &r);
     if (weights)
@@ -577,6 +610,7 @@ int main(int argc, char **argv)
         {"epilogues", epilogues},
         {"whole_numbers", whole_numbers},
         {"batch_invariance", batch_invariance},
+        {"borders", borders},
         {"bytes_alike", bytes_alike},
         {"thread_invariance", thread_invariance},
         {"pitch_invariance", pitch_invariance},

@@ -85,7 +85,7 @@ static void forward(check *t, const matrices *o, float *c, const void *a, ptrdif
 {
     struct lw_gemm_kernels k = kernels_of(t);
     ptrdiff_t N = o->p.n, K = o->p.k;
-    for (int64_t i = lw_gemm_tasks(M, N, K) - 1; i >= 0; i--) {
+    for (int64_t i = lw_gemm_tasks(t->isa, o->num, M, N, K) - 1; i >= 0; i--) {
         if (o->num == LW_NUM_S8)
             k.forward_u8(c, o->ldc, a, o->lda, o->packed, &o->q, M, N, K, e, i);
         else if (o->num == LW_NUM_F32)
@@ -298,7 +298,7 @@ static void low_curves(check *t)
         float *got = check_out(t, N, 0);
         double *want = check_doubles(t, N);
         lw_epilogue e = {.bias = x, .act = acts[i], .store = LW_NUM_BF16};
-        for (int64_t task = lw_gemm_tasks(1, N, 2) - 1; task >= 0; task--)
+        for (int64_t task = lw_gemm_tasks(t->isa, LW_NUM_BF16, 1, N, 2) - 1; task >= 0; task--)
             k.forward_bf16(y, N, zeros, 2, packed, 1, N, 2, &e, task);
         for (ptrdiff_t n = 0; n < N; n++) {
             got[n] = lw_bf16_to_f32(y[n]);
@@ -348,7 +348,7 @@ static void whole_number(check *t, ptrdiff_t M, ptrdiff_t K, int32_t zero, int w
         want[j] = (float)sum;
     }
     o.packed = pack(t, &o);
-    for (int64_t j = 0; j < lw_gemm_tasks(M, N, K); j++)
+    for (int64_t j = 0; j < lw_gemm_tasks(t->isa, LW_NUM_S8, M, N, K); j++)
         k.forward_u8(c, N, a, K, o.packed, &o.q, M, N, K, NULL, j);
     check_same(t, c, want, sizeof(float) * (size_t)(M * N), "K %td, zero point %d, way %d", K, zero,
                way);

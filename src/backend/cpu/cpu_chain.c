@@ -53,8 +53,9 @@ static lw_conv_shape strip_shape(const lw_conv_shape *s, rows out, rows in)
 static void run_stage(const chain_arg *a, int i, float *y, const float *x, const void *w,
                       const lw_conv_shape *s, const lw_epilogue *e)
 {
-    int64_t tasks = a->stage[i].depthwise ? lw_depthwise_tasks(s, LW_CONV_FORWARD)
-                                          : lw_conv_tasks(s, LW_CONV_FORWARD);
+    int64_t tasks = a->stage[i].depthwise
+                        ? lw_depthwise_tasks(s, LW_CONV_FORWARD)
+                        : lw_conv_tasks(a->k->isa, LW_NUM_F32, s, LW_CONV_FORWARD);
     for (int64_t t = 0; t < tasks; t++)
         if (a->stage[i].depthwise)
             a->k->depthwise.run(y, x, w, s, LW_CONV_FORWARD, e, t);

@@ -7,7 +7,8 @@ typedef struct conv_arg {
     lw_conv_shape s;
     lw_act act;
     bool packed;
-    size_t shared_at; /* bytes of work before what tasks of Winograd's tiles share */
+    lw_conv_shape bordered; /* B > 0: over a copy in work, at shared_at */
+    size_t shared_at;       /* bytes of work before what tasks of Winograd's tiles share */
     ptrdiff_t ld_residual;
     lw_num store;
     bool residual_low; /* it is bf16 */
@@ -51,11 +52,31 @@ static void forward_task(const lw_task *t)
     kernels(t)->forward(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
 }
 
-static void forward_bf16_task(const lw_task *t)
+/* The picture as it is, or its copy with borders. */
+static const void *picture(const lw_task *t)
 {
     const conv_arg *a = t->arg;
+    return a->bordered.B ? (const char *)t->work + a->shared_at : t->in[0];
+}
+
+static const lw_conv_shape *shape(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    return a->bordered.B ? &a->bordered : &a->s;
+}
+
+static void border_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    const float *pair = t->in[4];
+    lw_conv_border((char *)t->work + a->shared_at, t->in[0], a->pack.num, &a->s, &a->bordered,
+                   a->pack.num == LW_NUM_S8 ? (int)pair[1] : 0, t->index);
+}
+
+static void forward_bf16_task(const lw_task *t)
+{
     lw_epilogue e = forward_epilogue(t);
-    kernels(t)->forward_bf16(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
+    kernels(t)->forward_bf16(t->out[0], picture(t), weights(t), shape(t), &e, t->index);
 }
 
 static void forward_bf16x3_task(const lw_task *t)
@@ -70,7 +91,7 @@ static void forward_u8_task(const lw_task *t)
     const conv_arg *a = t->arg;
     lw_epilogue e = forward_epilogue(t);
     lw_quant q = lw_cpu_quant(&a->pack, t->in[4], weights(t));
-    kernels(t)->forward_u8(t->out[0], t->in[0], weights(t), &q, &a->s, &e, t->index);
+    kernels(t)->forward_u8(t->out[0], picture(t), weights(t), &q, shape(t), &e, t->index);
 }
 
 /* ---- data gradient --------------------------------------------------------------------------- */
@@ -221,8 +242,18 @@ static void set_pitches(cpu_lower *c, conv_arg *a, ptrdiff_t x, ptrdiff_t y, int
 static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[CPU_NUMS])
 {
     const cpu_pack *p = &a->pack;
+    const lw_conv_shape *s = &a->s;
+    if (!p->tile && p->pass == LW_CONV_FORWARD &&
+        lw_conv_bordered(c->k->isa, p->num, &a->s, &a->bordered)) {
+        s = &a->bordered;
+        a->shared_at = LW_ROUND_UP(c->out->work_bytes, 64);
+        c->out->work_bytes = a->shared_at + lw_conv_bordered_bytes(p->num, s);
+        lw_cpu_phase(c, border_task, lw_conv_border_tasks(p->num, s));
+    } else {
+        a->bordered.B = 0;
+    }
     if (!p->tile) {
-        lw_cpu_phase(c, task[p->num], lw_conv_tasks(&a->s, p->pass));
+        lw_cpu_phase(c, task[p->num], lw_conv_tasks(c->k->isa, p->num, s, p->pass));
         return;
     }
     c->out->scratch_bytes = sizeof(float) *

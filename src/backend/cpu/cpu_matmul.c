@@ -153,6 +153,6 @@ int lw_cpu_lower_matmul(cpu_lower *c)
     a->pack = lw_cpu_pack_product(c->k, num, a->N, a->K, at->trans_b);
     if (!a->packed)
         lw_cpu_pack_in_step(c, &a->pack);
-    lw_cpu_phase(c, forward[num], lw_gemm_tasks(a->M, a->N, a->K));
+    lw_cpu_phase(c, forward[num], lw_gemm_tasks(c->k->isa, num, a->M, a->N, a->K));
     return 0;
 }

@@ -61,7 +61,22 @@ size_t lw_conv_packed_bytes(lw_num num, const lw_conv_shape *s, lw_conv_pass pas
 int64_t lw_conv_packed_floats(const lw_conv_shape *s, lw_conv_pass pass);
 int64_t lw_conv_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass);
 /* Tasks of forward / data_grad. They need no scratch memory. */
-int64_t lw_conv_tasks(const lw_conv_shape *s, lw_conv_pass pass);
+int64_t lw_conv_tasks(lw_isa isa, lw_num num, const lw_conv_shape *s, lw_conv_pass pass);
+/*
+ * Tile registers want the rows that they multiply at even distances. Where such a pass copies each picture once, with
+ * borders, for all tasks (else each copies the lines that it reads), this is true and *bordered the convolution of the
+ * copy, without padding: of the same weights, results and bits.
+ *
+ *   lines of whole tiles:  [B][pads + H][pads + W][C], a number of OW that fills tiles
+ *   others:                [B][pads + H][OW][KW * C], each pixel with its neighbours, so that lines follow one another
+ *
+ * The copy takes bordered_bytes, 64-byte aligned, and is made by border, in border_tasks. fill: the byte that is 0.
+ */
+bool lw_conv_bordered(lw_isa isa, lw_num num, const lw_conv_shape *s, lw_conv_shape *bordered);
+size_t lw_conv_bordered_bytes(lw_num num, const lw_conv_shape *bordered);
+int64_t lw_conv_border_tasks(lw_num num, const lw_conv_shape *bordered);
+void lw_conv_border(void *to, const void *x, lw_num num, const lw_conv_shape *s,
+                    const lw_conv_shape *bordered, int fill, int64_t task);
 /* Weight gradient: as in gemm.h: all tasks, barrier, all combine tasks (may be 0). */
 int64_t lw_conv_weight_grad_tasks(const lw_conv_shape *s);
 int64_t lw_conv_weight_grad_partial_floats(const lw_conv_shape *s);

@@ -173,17 +173,20 @@ lw_conv_split lw_conv_split_of(const lw_conv_shape *s, lw_conv_pass pass)
     lw_conv_split c = {.phases = lw_conv_phases(s, pass),
                        .cols = lw_gemm_group_cols(p.cols, depth)};
     double row = 2.0 * most_cols * (double)LW_MIN(c.cols, p.cols) * (double)depth;
+    const double pixels = (double)s->B * most_rows * most_cols;
+    row *= LW_MAX(LW_GEMM_LEAST_ROWS / pixels, 1.0);
     double image = row * most_rows;
     double task =
         lw_gemm_even_flops(image * s->B * (double)LW_CEIL_DIV(p.cols, c.cols) * (double)c.phases);
     /* Few pixels and many columns: narrower column groups. */
-    while (image * s->B > task && image * LW_MIN(s->B, 4) > 2 * task && c.cols > 2 * LW_GEMM_COLS &&
+    while (image * s->B > task && image * LW_MIN(s->B, 4) > 2 * task && c.cols > LW_GEMM_COLS &&
            most_rows * most_cols <= 64) {
         c.cols = LW_ROUND_UP(c.cols / 2, LW_GEMM_COLS);
         row /= 2;
         image /= 2;
     }
-    share_pixels(&c, s->B, most_rows, 1, image, task);
+    share_pixels(&c, s->B, most_rows, LW_MIN(LW_CEIL_DIV(2 * LW_GEMM_ROWS, most_cols), most_rows),
+                 image, task);
     c.col_groups = LW_CEIL_DIV(p.cols, c.cols);
     return c;
 }
@@ -200,7 +203,7 @@ lw_conv_split lw_conv_wide_split(lw_num num, const lw_conv_shape *s, lw_conv_pas
     const ptrdiff_t depth = LW_MAX((ptrdiff_t)p.y.taps * p.x.taps * p.depth, 8);
     const int32_t lines = most_count(pass == LW_CONV_FORWARD ? s->OH : s->H, &p.y),
                   pixels = most_count(pass == LW_CONV_FORWARD ? s->OW : s->W, &p.x);
-    const int32_t least = LW_MIN(LW_CEIL_DIV(2 * LW_WIDE_ROWS, pixels), lines);
+    const int32_t least = LW_MIN(LW_CEIL_DIV(LW_WIDE_ROWS, pixels), lines);
     lw_conv_split c = {.phases = most.phases,
                        .cols = lw_gemm_wide_cols(p.cols, lw_num_words(num, depth))};
     double line = 2.0 * pixels * (double)LW_MIN(c.cols, p.cols) * (double)depth;
@@ -215,9 +218,11 @@ lw_conv_split lw_conv_wide_split(lw_num num, const lw_conv_shape *s, lw_conv_pas
     return split_tasks(&c) <= split_tasks(&most) ? c : most;
 }
 
-int64_t lw_conv_tasks(const lw_conv_shape *s, lw_conv_pass pass)
+int64_t lw_conv_tasks(lw_isa isa, lw_num num, const lw_conv_shape *s, lw_conv_pass pass)
 {
-    lw_conv_split c = lw_conv_split_of(s, pass);
+    const int32_t depth = pass == LW_CONV_FORWARD ? s->C : s->O;
+    lw_conv_split c = lw_tiles_are_wide(isa, num, depth) ? lw_conv_wide_split(num, s, pass)
+                                                         : lw_conv_split_of(s, pass);
     return split_tasks(&c);
 }
 

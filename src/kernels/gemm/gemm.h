@@ -150,7 +150,8 @@ size_t lw_gemm_packed_bytes(lw_num num, ptrdiff_t N, ptrdiff_t K);
  * pack it. */
 int64_t lw_gemm_packed_floats(ptrdiff_t N, ptrdiff_t K);
 int64_t lw_gemm_pack_tasks(ptrdiff_t N, ptrdiff_t K);
-int64_t lw_gemm_tasks(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
+/* Of a product of operands of a type at a level. */
+int64_t lw_gemm_tasks(lw_isa isa, lw_num num, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
 /*
  * Weight gradient: first all `tasks` of weight_grad, then (a barrier) all `combine_tasks` of
  * weight_grad_combine. `partial_floats` of memory is shared by all tasks of both. combine_tasks and
@@ -165,7 +166,7 @@ int64_t lw_gemm_weight_grad_combine_tasks(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 typedef void lw_gemm_pack_fn(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
                              ptrdiff_t stride_n, ptrdiff_t stride_k, int64_t task);
 
-/* c[m * ldc + n] = epilogue(sum_k a[m * lda + k] * B(n, k)); task of lw_gemm_tasks(M, N, K).
+/* c[m * ldc + n] = epilogue(sum_k a[m * lda + k] * B(n, k)); task of lw_gemm_tasks.
  * `e` may be NULL (plain store). */
 typedef void lw_gemm_forward_fn(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t lda,
                                 const float *packed, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,

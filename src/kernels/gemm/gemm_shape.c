@@ -3,14 +3,14 @@
  * level. */
 #include "kernels/gemm/gemm_shape.h"
 
-/* Few rows: reading the weights decides, so that they count as this many. */
-enum { LEAST_ROWS = 32 };
+#include <math.h>
+
 /* Work per task: between 10 and 150 us of one core, about 1/32 of a weight gradient, 1/64 of a product. */
 enum {
     TASK_FLOPS_MIN = 1500000,
     TASK_FLOPS_MAX = 16000000,
     TASKS_WANTED = 32,
-    EVEN_FLOPS_MIN = 1600000,
+    EVEN_FLOPS_MIN = 800000,
     EVEN_TASKS_WANTED = 64
 };
 
@@ -19,14 +19,19 @@ double lw_gemm_task_flops(double total)
     return LW_MIN(LW_MAX(total / TASKS_WANTED, (double)TASK_FLOPS_MIN), (double)TASK_FLOPS_MAX);
 }
 
-double lw_gemm_even_flops(double total)
+/* A half, a quarter .. of the whole: 64 tasks of at least so much, more where they were larger than `most`. */
+static double halved(double total, double least, double most)
 {
     double task = total;
-    for (int64_t tasks = 1;
-         task / 2 >= EVEN_FLOPS_MIN && (tasks < EVEN_TASKS_WANTED || task > TASK_FLOPS_MAX);
+    for (int64_t tasks = 1; task / 2 >= least && (tasks < EVEN_TASKS_WANTED || task > most);
          tasks *= 2)
         task /= 2;
     return task;
+}
+
+double lw_gemm_even_flops(double total)
+{
+    return halved(total, EVEN_FLOPS_MIN, TASK_FLOPS_MAX);
 }
 
 /* Groups of equally many panels where twice as many groups as it takes come out even. */
@@ -53,20 +58,22 @@ ptrdiff_t lw_gemm_wide_cols(ptrdiff_t N, ptrdiff_t words)
 
 double lw_gemm_wide_ops(lw_num num, double total)
 {
-    const double least = num == LW_NUM_BF16X3 ? (double)LW_WIDE_OPS_MIN / 6
-                                              : (double)LW_WIDE_OPS_MIN;
-    return LW_MAX(total / EVEN_TASKS_WANTED, least);
+    const double parts = num == LW_NUM_BF16X3 ? 6 : 1;
+    const double least = LW_MIN(LW_MAX(total * parts / 4, (double)LW_WIDE_OPS_MIN),
+                                (double)LW_WIDE_OPS_MOST) /
+                         parts;
+    return halved(total, least, total);
 }
 
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 {
-    double busy = (double)LW_MAX(M, LEAST_ROWS);
+    double busy = (double)LW_MAX(M, LW_GEMM_LEAST_ROWS);
     double task = lw_gemm_even_flops(2.0 * busy * (double)N * (double)LW_MAX(K, 8));
     lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K)};
     double per_row = 2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8);
     double rows = task / per_row;
     /* Few rows and many columns: narrower column groups instead. */
-    while ((double)M <= rows / 2 && s.cols > LW_GEMM_COLS && busy * per_row > task) {
+    while ((M <= 64 || (double)M <= rows / 2) && s.cols > LW_GEMM_COLS && busy * per_row > task) {
         s.cols = LW_ROUND_UP(s.cols / 2, LW_GEMM_COLS);
         per_row /= 2;
         rows *= 2;
@@ -86,7 +93,7 @@ lw_gemm_split lw_gemm_wide_split(lw_num num, ptrdiff_t M, ptrdiff_t N, ptrdiff_t
     lw_gemm_split s = {.cols = lw_gemm_wide_cols(N, lw_num_words(num, K))};
     double task = lw_gemm_wide_ops(num, 2.0 * (double)M * (double)N * (double)K);
     double rows = task / (2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8));
-    s.rows = rows >= (double)M ? M : LW_ROUND_UP((ptrdiff_t)rows + 1, LW_WIDE_ROWS);
+    s.rows = rows >= (double)M ? M : LW_ROUND_UP((ptrdiff_t)ceil(rows), LW_WIDE_ROWS);
     s.rows = LW_MIN(s.rows, M);
     s.row_tasks = LW_CEIL_DIV(M, s.rows);
     s.col_tasks = LW_CEIL_DIV(N, s.cols);
@@ -126,8 +133,9 @@ int64_t lw_gemm_pack_tasks(ptrdiff_t N, ptrdiff_t K)
     return LW_CEIL_DIV(N, lw_gemm_pack_cols(N, K));
 }
 
-int64_t lw_gemm_tasks(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
+int64_t lw_gemm_tasks(lw_isa isa, lw_num num, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 {
-    lw_gemm_split s = lw_gemm_split_of(M, N, K);
+    lw_gemm_split s = lw_tiles_are_wide(isa, num, K) ? lw_gemm_wide_split(num, M, N, K)
+                                                     : lw_gemm_split_of(M, N, K);
     return (int64_t)s.row_tasks * s.col_tasks;
 }

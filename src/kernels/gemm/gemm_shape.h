@@ -6,8 +6,9 @@
 #include "kernels/gemm/gemm.h"
 
 enum {
-    LW_GEMM_COLS = 32,    /* columns of a task are a multiple: the widest panel of any ISA */
-    LW_GEMM_ROWS = 8,     /* rows of a task are a multiple */
+    LW_GEMM_COLS = 32,       /* columns of a task are a multiple: the widest panel of any ISA */
+    LW_GEMM_ROWS = 8,        /* rows of a task are a multiple */
+    LW_GEMM_LEAST_ROWS = 32, /* fewer count as this many: reading the weights decides */
     LW_GEMM_DEPTH = 3072, /* k-steps before partial sums go through memory (a panel stays in L2) */
     LW_GEMM_GROUP_FLOATS = 98304 /* packed floats of one column group: 384 KiB of L2 */
 };
@@ -15,9 +16,19 @@ enum {
 enum {
     LW_WIDE_ROWS = 32,
     LW_WIDE_DEPTH = 2304,
-    LW_WIDE_GROUP = 294912, /* words: 1.1 MiB, of the 2 MiB that such machines have */
-    LW_WIDE_OPS_MIN = 32000000
+    LW_WIDE_GROUP = 294912,      /* words: 1.1 MiB, of the 2 MiB that such machines have */
+    LW_WIDE_OPS_MOST = 16000000, /* of a task, where a product has four such */
+    LW_WIDE_OPS_MIN = 8000000,
+    LW_WIDE_CHUNK = 16, /* words of a row that a tile register has */
+    LW_WIDE_LEAST = 8   /* words: of less, most of a tile register would be zeros */
 };
+/* Do products of rows of so many numbers (of a tap) take tile registers? By shape alone: sums of the two kinds differ in
+ * their last bits. */
+static inline bool lw_tiles_are_wide(lw_isa isa, lw_num num, ptrdiff_t depth)
+{
+    return isa >= LW_ISA_AMX && num != LW_NUM_F32 &&
+           (num == LW_NUM_BF16X3 || depth / lw_num_per_word(num) >= LW_WIDE_LEAST);
+}
 
 /*
  * Packed s8 weights of `taps` taps (1 for a matrix): the panels, lw_s8_weight_bytes(N, taps *

@@ -9,16 +9,15 @@ extern const lw_tiles lw_tiles_bf16_avx512bf16, lw_tiles_u8_avx512bf16, lw_tiles
 lw_tile_fn lw_tile_run_bf16_avx512bf16, lw_tile_run_u8_avx512bf16; /* finish sums of any level */
 
 enum {
-    LW_AMX_LEAST = 8, /* words: of less, most of a tile register would be zeros */
     LW_ROOM_TILES = 2 * LW_WIDE_DEPTH / AMX_WORDS + 18, /* of which three go into each other */
     LW_ROOM_STRETCHES = 144
 };
 
 lw_tile_fn lw_tile_run_bf16x3_amx;
 
-/* By shape alone: sums of the two kinds differ in their last bits. */
+/* As lw_tiles_are_wide says. */
 #define LW_TILES_OF(type, words) \
-    ((words) < LW_AMX_LEAST ? &lw_tiles_##type##_avx512bf16 : &lw_tiles_##type##_amx)
+    ((words) < LW_WIDE_LEAST ? &lw_tiles_##type##_avx512bf16 : &lw_tiles_##type##_amx)
 
 /* Chunks of a run that follow one another: of a half of 16 rows each its address, bytes between rows
  * and words between chunks. */

@@ -116,28 +116,20 @@ size_t lw_norm_scratch(const lw_norm_shape *s)
     return (size_t)(8 * (s->c + 64));
 }
 
-/* A task should be worth more than a hand-over between threads and read whole cache lines: less of it does where it has as
- * many channels as kernels keep in flight. And no more tasks than keep 64 threads busy: two lines of each pixel fall on an
- * eighth of a cache's sets where there are 384 channels, and a pass over them finds little of what the one before read. */
+/* As many tasks as keep 64 threads busy, each worth much more than handing it out; where samples are few, smaller ones feed 16
+ * threads. Of whole cache lines if half as many can be: pairs of lines first, since 32 of 384 channels fall on an eighth of a
+ * cache's sets and bf16 takes half the bytes. */
 ptrdiff_t lw_norm_tasks(const lw_norm_shape *s, ptrdiff_t samples)
 {
-    enum {
-        MUCH = 32768,
-        LITTLE = 16384,
-        LINE = 16,
-        PAIR = 32,
-        BUNDLE = 64,
-        MOST = 16,
-        THREADS = 64
-    };
-    const ptrdiff_t n = s->hw * s->c;
-    ptrdiff_t tasks = LW_MAX(LW_MIN(n / MUCH, s->c / LINE), LW_MIN(n / LITTLE, s->c / BUNDLE));
-    tasks = LW_MIN(tasks, LW_MIN(s->groups, (ptrdiff_t)MOST));
-    tasks = LW_MIN(tasks, LW_CEIL_DIV((ptrdiff_t)THREADS, LW_MAX(samples, (ptrdiff_t)1)));
-    /* Whole lines each, if half as many tasks have them. */
-    for (ptrdiff_t t = tasks; 2 * t >= tasks && t > 0; t--)
-        if (s->groups % t == 0 && s->c % (t * PAIR) == 0)
-            return t;
+    enum { LITTLE = 8192, MUCH = 16384, PAIR = 32, MOST = 16, THREADS = 64 };
+    const ptrdiff_t n = s->hw * s->c, some = LW_MAX(samples, (ptrdiff_t)1);
+    ptrdiff_t tasks = LW_MAX(LW_MIN(n / LITTLE, MOST / some),
+                             LW_MIN(n / MUCH, LW_CEIL_DIV((ptrdiff_t)THREADS, some)));
+    tasks = LW_MIN(LW_MIN(tasks, s->c / PAIR), LW_MIN(s->groups, (ptrdiff_t)MOST));
+    for (ptrdiff_t channels = PAIR; channels >= PAIR / 2; channels /= 2)
+        for (ptrdiff_t t = tasks; 2 * t >= tasks && t > 0; t--)
+            if (s->groups % t == 0 && s->c % (t * channels) == 0)
+                return t;
     return LW_MAX(tasks, (ptrdiff_t)1);
 }
 
