@@ -80,6 +80,30 @@ lw_val lw_graph_fail(lw_graph *g, int code, const char *fmt, ...)
     return LW_NOVAL;
 }
 
+/* Every size positive, and all of them together no more than there is memory for anywhere. */
+static int check_type(lw_type t)
+{
+    const double most = 1e15;
+    double n = 1.0;
+    if (t.rank < 0 || t.rank > LW_MAX_RANK)
+        return lw_fail(LW_ESHAPE, "a value of %d dimensions: at most %d", t.rank, LW_MAX_RANK);
+    for (int i = 0; i < t.rank; i++) {
+        if (t.dim[i] < 1 || t.dim[i] > LW_MAX_DIM)
+            return lw_fail(LW_ESHAPE, "dimension %d of a value is %d: sizes are 1 to %d", i,
+                           t.dim[i], LW_MAX_DIM);
+        n *= t.dim[i];
+    }
+    return n <= most ? 0 : lw_fail(LW_ESHAPE, "a value of %.3g elements", n);
+}
+
+static int infer_types(const lw_graph *g, const lw_node *n, lw_infer *inf)
+{
+    LW_TRY(lw_op_get(n->op)->infer(g, n, inf));
+    for (int i = 0; i < inf->n_out; i++)
+        LW_TRY(check_type(inf->out[i]));
+    return 0;
+}
+
 static bool add_outputs(lw_graph *g, lw_node *n, const lw_infer *inf)
 {
     LW_ASSERT(inf->n_out <= LW_MAX_OUT, "%d outputs", inf->n_out);
@@ -125,7 +149,7 @@ lw_node *lw_graph_add(lw_graph *g, lw_op op, const lw_val *in, int n_in, const v
     n->backward = g->backward;
     n->index = (uint32_t)g->n_nodes;
     lw_infer inf = {0};
-    int rc = lw_op_get(op)->infer(g, n, &inf);
+    int rc = infer_types(g, n, &inf);
     if (rc < 0 || !add_outputs(g, n, &inf)) {
         record_error(g, rc < 0 ? rc : LW_ENOMEM, lw_errmsg());
         return NULL;

@@ -11,7 +11,7 @@
 
 typedef enum lw_dtype { LW_DT_NONE, LW_F32, LW_BF16, LW_F64, LW_I32, LW_I64, LW_U8 } lw_dtype;
 
-enum { LW_MAX_RANK = 6 };
+enum { LW_MAX_RANK = 6, LW_MAX_DIM = (1 << 30) - 1 };
 
 typedef struct lw_type {
     lw_dtype dtype;

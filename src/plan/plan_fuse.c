@@ -90,8 +90,19 @@ static bool put_operand(product *p, int at, lw_val v)
     return true;
 }
 
-/* n = add(product, other): a residual of the same shape, or a row per image behind a convolution.
- * At batch 1 that row is [1,C] and reads as one element per channel; the sum is the same. */
+/* A row [1,..,C] that all pictures add becomes a row of each, [B,C]: whether sums are fused must not depend on how many
+ * pictures there are, and of one picture its own row looks the same. */
+static lw_val row_of_each(lw_rewrite *r, lw_val row, int32_t pictures, int32_t channels)
+{
+    lw_type all = lw_type_of(LW_F32, 2, pictures, channels);
+    LW_CLEANUP(lw_free) float *ones = lw_calloc((size_t)pictures * (size_t)channels, sizeof *ones);
+    for (int64_t i = 0; ones && i < lw_type_count(all); i++)
+        ones[i] = 1.0f;
+    row = lw_reshape(r->to, row, lw_type_of(LW_F32, 1, channels));
+    return ones ? lw_mul(r->to, lw_const(r->to, all, ones), row) : LW_NOVAL;
+}
+
+/* n = add(product, other): a residual of the same shape, or a row per image behind a convolution. */
 static bool put_addend(lw_rewrite *r, const lw_node *n, int k, product *p)
 {
     const lw_attr_ew *ew = n->attr;
@@ -103,9 +114,16 @@ static bool put_addend(lw_rewrite *r, const lw_node *n, int k, product *p)
             return false;
         return put_operand(p, p->facts.residual, lw_reshape(r->to, other, p->type));
     }
-    bool row = mode == LW_EW_BC || (mode == LW_EW_CHANNEL && t.rank == 2 && p->type.dim[0] == 1);
-    return row && p->facts.image_bias >= 0 && lw_type_eq(p->type, ew->type) &&
-           put_operand(p, p->facts.image_bias, other);
+    const int at = p->facts.image_bias >= 0 ? p->facts.image_bias : p->facts.residual;
+    const bool shared = mode == LW_EW_CHANNEL && t.rank > 1;
+    if ((!shared && mode != LW_EW_BC) || !lw_type_eq(p->type, ew->type) || lw_val_ok(p->in[at]) ||
+        (p->facts.image_bias < 0 && p->type.rank != 2))
+        return false;
+    const int32_t pictures = p->type.dim[0], channels = lw_type_last(p->type);
+    return put_operand(p, at,
+                       shared && pictures > 1
+                           ? row_of_each(r, other, pictures, channels)
+                           : lw_reshape(r->to, other, lw_type_of(LW_F32, 2, pictures, channels)));
 }
 
 static lw_act act_of(int ewop)

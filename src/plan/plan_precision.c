@@ -337,7 +337,7 @@ static bool emit_norm(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     for (int i = 0; i < n_in; i++)
         in[i] = takes_either(p, r->from, n, LW_NUM_F32, i) ? either_of(r, p, n->in[i])
                                                            : lw_rewrite_map(r, n->in[i]);
-    if (!v->f32 && v->bf16 != v->u8)
+    if (!v->f32 && v->bf16 != v->u8 && !(v->u8 && v->either)) /* bytes are no addends */
         a.store = v->u8 ? LW_U8 : LW_BF16;
     if (a.store == LW_U8) {
         in[QUANT] = quant_pair(p, r->to, v->edge);

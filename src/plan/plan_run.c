@@ -182,6 +182,17 @@ static int find_port(const lw_plan *p, const char *name, int n)
     return -1;
 }
 
+/* The exec's own memory of an input: of a state, whichever of the two it changes places with that has it now. */
+static void *own_memory(const lw_exec *e, int input)
+{
+    const lw_plan *p = e->plan;
+    char *own = e->frame + p->slot[p->input[input].slot].offset;
+    for (int i = 0; i < p->n_output; i++)
+        if (p->output[i].next - 1 == input && e->addr[p->output[i].slot] == own)
+            return e->frame + p->slot[p->output[i].slot].offset;
+    return own;
+}
+
 int lw_exec_bind(lw_exec *e, const char *name, void *data)
 {
     int i = find_port(e->plan, name, e->plan->n_input);
@@ -190,7 +201,7 @@ int lw_exec_bind(lw_exec *e, const char *name, void *data)
     const lw_plan_port *port = &e->plan->input[i];
     size_t bytes = lw_type_bytes(port->type);
     if (!e->copy) {
-        e->addr[port->slot] = data ? data : e->frame + e->plan->slot[port->slot].offset;
+        e->addr[port->slot] = data ? data : own_memory(e, i);
         return 0;
     }
     host_copy *c = &e->copy[i];

@@ -135,7 +135,8 @@ static int simplify_node(lw_rewrite *r, const lw_node *n, void *arg)
         }
     }
     const lw_node *same = find_same(t, n->op, in, n_in, attr, n->attr_size);
-    if (same) {
+    if (same &&
+        (n->backward || !same->backward)) { /* a forward run makes nothing of the backward pass */
         for (int i = 0; i < n->n_out; i++)
             r->map[n->out[i].id] = same->out[i];
         return 0;

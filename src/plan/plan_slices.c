@@ -58,6 +58,8 @@ static bool picture_by_picture(const lw_graph *g, const lw_node *n, const slices
             continue;
         if (s->inside[v.id] != takes_pictures(n, i))
             return false;
+        if (n->op == LW_OP_EW && ((const lw_attr_ew *)n->attr)->mode[i] >= LW_EW_BATCH)
+            return false; /* as many rows as there are pictures */
         if (!s->inside[v.id] && !s->params_only[lw_val_node(g, v)->index])
             return false;
         any |= s->inside[v.id];

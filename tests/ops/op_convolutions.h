@@ -90,6 +90,14 @@ static lw_val b_conv3_far_pads(op_ctx *c)
     return padded(c, X(-1, 1, 1, 3, 4, 12), lw_const(G, lw_type_of(LW_F32, 4, 20, 3, 3, 12), w), 2,
                   0, 65, 1, 0);
 }
+/* A picture of one pixel is not a row of a matrix where taps lie beside it. */
+static lw_val b_conv1_pads(op_ctx *c)
+{
+    lw_val x = X(-1, 1, 3, 1, 1, 20);
+    lw_val y = padded(c, x, X(-1, 1, 17, 1, 1, 20), 1, 1, 1, 1, 1);
+    lw_val z = padded(c, x, X(-1, 1, 17, 1, 1, 20), 3, 1, 1, 0, 0); /* reads nothing */
+    return lw_add(G, lw_pool2d(G, y, 3, 3, 0, false), z);
+}
 static lw_val b_conv1(op_ctx *c)
 {
     return lw_conv2d_op(G, X(-1, 1, 2, 5, 5, 20), X(-1, 1, 17, 1, 1, 20), X(-1, 1, 17), 1, 0);
@@ -172,6 +180,7 @@ static const op_case convolution_cases[] = {
     CASE("conv5_pads", b_conv5_pads, 2e-5, 3e-3),
     CASE("conv3_far_pads", b_conv3_far_pads, 2e-5, 3e-3),
     CASE("conv1", b_conv1, 2e-5, 3e-3),
+    CASE("conv1_pads", b_conv1_pads, 2e-5, 3e-3),
     KINKS("conv_residual", b_conv_residual, 2e-5, 2e-2),
     CASE("conv_to_rgb", b_conv_to_rgb, 2e-5, 3e-3),
     CASE("conv_transpose", b_conv_transpose, 2e-5, 3e-3),

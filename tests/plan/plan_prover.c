@@ -95,8 +95,8 @@ static bool other_columns(const lw_plan *p, const lw_slot *x, const lw_slot *y)
     if (x->place != LW_PLACE_VIEW || y->place != LW_PLACE_VIEW || x->base != y->base)
         return false;
     const lw_slot *lo = x->offset < y->offset ? x : y, *hi = lo == x ? y : x;
-    int32_t c = lw_type_last(lw_val_type(p->graph, (lw_val){lo->val}));
-    return lo->offset + sizeof(float) * (size_t)c <= hi->offset;
+    const lw_type t = lw_val_type(p->graph, (lw_val){lo->val});
+    return lo->offset + lw_dtype_size(t.dtype) * (size_t)lw_type_last(t) <= hi->offset;
 }
 
 static bool apart(prover *v, uint32_t x, uint32_t y)

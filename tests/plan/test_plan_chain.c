@@ -138,10 +138,43 @@ static void test_what_pays(void **state)
     }
 }
 
+/* By the device's rule at the machine's level, a network's first pictures; way 1: the last layer is wide. */
+static void run_by_rule(int32_t batch, int wide, float *y)
+{
+    enum { SIDE = 48, CHANNELS = 96 };
+    plan_lab l;
+    lab_open(&l, 2, lw_isa_best());
+    l.dev->near_one = 1 << 19; /* of one picture the values stay near, of four they do not */
+    lw_val x = LAB_X(&l, "x", batch, SIDE, SIDE, CHANNELS);
+    lw_val h = lw_depthwise_op(l.g, x, LAB_P(&l, "d", CHANNELS, 3, 3, 1), LW_NOVAL, 1, ones);
+    h = lw_conv2d_op(l.g, lw_relu6(l.g, h), LAB_P(&l, "p", wide, 1, 1, CHANNELS), LW_NOVAL, 1, 0);
+    lab_output(&l, "y", lw_pool2d(l.g, h, SIDE, SIDE, 0, false));
+    lab_compile(&l, 1);
+    float *in = lw_exec_write(l.exec, "x");
+    for (int64_t i = 0; i < (int64_t)batch * SIDE * SIDE * CHANNELS; i++)
+        in[i] = (float)(i % 251) / 251.0f - 0.5f;
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * (size_t)wide);
+    lab_close(&l);
+}
+
+/* A picture has its bits in any batch, whether its layers become a chain there or not. */
+static void test_same_bits_by_rule(void **state)
+{
+    (void)state;
+    for (int wide = 8; wide <= 64; wide *= 2) {
+        float one[64], many[64];
+        run_by_rule(1, wide, one);
+        run_by_rule(4, wide, many);
+        assert_memory_equal(one, many, sizeof *one * (size_t)wide);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_what_becomes_one),
-        cmocka_unit_test(test_what_does_not), cmocka_unit_test(test_what_pays)};
+        cmocka_unit_test(test_what_does_not), cmocka_unit_test(test_what_pays),
+        cmocka_unit_test(test_same_bits_by_rule)};
     return cmocka_run_group_tests_name("plan_chain", tests, NULL, NULL);
 }

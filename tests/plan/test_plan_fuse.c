@@ -224,6 +224,37 @@ static void test_image_bias(void **state)
     lab_same_numbers(l);
 }
 
+/* One row for all pictures behind a convolution and behind a matrix product, of one picture or of many: a picture's bits
+ * are the same. */
+static void test_shared_row(void **state)
+{
+    (void)state;
+    enum { C = 12, PIXELS = 16 };
+    for (int way = 0; way < 3; way++) {
+        float first[2][PIXELS * C];
+        for (int32_t batch = 1; batch < 3; batch++) {
+            plan_lab l;
+            lab_open(&l, 1, lw_isa_best());
+            lw_val x = way < 2 ? LAB_X(&l, "x", batch, 4, 4, C) : LAB_X(&l, "x", batch, C);
+            lw_val row = way == 1 ? LAB_X(&l, "row", 1, 1, 1, C) : LAB_X(&l, "row", 1, C), h;
+            h = way < 2 ? lw_conv2d_op(l.g, x, LAB_P(&l, "w", C, 3, 3, C), LW_NOVAL, 1, 1)
+                        : lw_linear_op(l.g, x, LAB_P(&l, "w", C, C), LW_NOVAL);
+            lab_output(&l, "y", lw_silu(l.g, lw_add(l.g, h, row)));
+            lab_compile(&l, 1);
+            const int n = way < 2 ? PIXELS * C : C;
+            float *in = lw_exec_write(l.exec, "x"), *add = lw_exec_write(l.exec, "row");
+            for (int i = 0; i < batch * n; i++)
+                in[i] = (float)(i % n % 37) * 0.03f - 0.5f;
+            for (int i = 0; i < C; i++)
+                add[i] = (float)i * 0.1f - 0.4f;
+            assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+            memcpy(first[batch - 1], lw_exec_read(l.exec, "y"), sizeof(float) * (size_t)n);
+            lab_close(&l);
+        }
+        assert_memory_equal(first[0], first[1], sizeof(float) * (way < 2 ? PIXELS * C : C));
+    }
+}
+
 /* Pixels become tokens and pixels again: the residual behind attention's output projection. */
 static void test_residual_behind_reshape(void **state)
 {
@@ -468,6 +499,7 @@ int main(void)
         LAB_CASE(test_named_product_is_not_absorbed),
         LAB_CASE(test_no_residual_of_other_shape),
         LAB_CASE(test_image_bias),
+        cmocka_unit_test(test_shared_row),
         LAB_CASE(test_residual_behind_reshape),
         LAB_CASE(test_shared_reshape_is_not_absorbed),
         LAB_CASE(test_upsample_and_convolution),

@@ -535,6 +535,35 @@ static void test_three_bf16(void **state)
     assert_true(all > 0.0 && off > 0.0 && sqrt(off / all) < 5e-7);
 }
 
+/* What a norm makes is read as bytes by a product and added to what comes of it: y = h + f(h), h = norm(x). */
+static void test_norm_read_twice(void **state)
+{
+    (void)state;
+    static const lw_edge_range edges[] = {{"w1", .02f, 128}, {"w2", .02f, 128}};
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa))
+        for (int way = 0; way < 2; way++) {
+            plan_lab l;
+            lab_open(&l, 1, isa);
+            lw_val gamma = LAB_P(&l, "gamma", 32), beta = LAB_P(&l, "beta", 32), h, f;
+            if (way == 0) {
+                h = lw_layer_norm_op(l.g, LAB_X(&l, "x", 2, 10, 32), gamma, beta, LW_NOVAL, 1e-5f);
+                f = lw_linear_op(l.g, h, LAB_P(&l, "w1", 64, 32), LW_NOVAL);
+                f = lw_linear_op(l.g, lw_relu(l.g, f), LAB_P(&l, "w2", 32, 64), LW_NOVAL);
+            } else {
+                h = lw_group_norm_op(l.g, LAB_X(&l, "x", 2, 8, 8, 32), gamma, beta, LW_NOVAL,
+                                     LW_NOVAL, 4, 1e-5f, LW_ACT_SILU);
+                f = lw_conv2d_op(l.g, h, LAB_P(&l, "w1", 32, 3, 3, 32), LW_NOVAL, 1, 1);
+            }
+            lab_output(&l, "y", lw_add(l.g, f, h));
+            settle(&l);
+            const lw_calibration c = {edges, way == 0 ? 2 : 1};
+            compile(&l, &(lw_compile_opts){.opt = 1, .precision = LW_NUM_S8, .calibration = &c});
+            lab_fill(&l);
+            assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+            lab_close(&l);
+        }
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static void test_errors(void **state)
@@ -564,7 +593,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bits),       cmocka_unit_test(test_attention),
         cmocka_unit_test(test_patches),    cmocka_unit_test(test_tiles_or_bytes),
         cmocka_unit_test(test_upsampled),  cmocka_unit_test(test_wide_bits),
-        cmocka_unit_test(test_three_bf16), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_three_bf16), cmocka_unit_test(test_norm_read_twice),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

@@ -290,6 +290,58 @@ static void test_states(void **state)
     }
 }
 
+/* Whatever turn it is, a state and what becomes of it have memory of their own. */
+static void test_state_unbound(void **state)
+{
+    (void)state;
+    for (int turns = 0; turns < 3; turns++)
+        for (int other = 0; other < 2; other++) {
+            plan_lab l;
+            float given[4] = {5, 6, 7, 8}, *x;
+            lab_open(&l, 1, LW_ISA_REF);
+            lw_val v = LAB_X(&l, "x", 4);
+            lw_graph_output_add(l.g, "next", lw_add_f32(l.g, v, 1.0f), v);
+            lab_compile(&l, 1);
+            for (int i = 0; i < turns; i++)
+                lw_exec_advance(l.exec);
+            if (other)
+                assert_int_equal(lw_exec_bind(l.exec, "x", given), 0);
+            assert_int_equal(lw_exec_bind(l.exec, "x", NULL), 0);
+            x = lw_exec_write(l.exec, "x");
+            assert_true(x != given && x != lw_exec_read(l.exec, "next"));
+            memcpy(x, given, sizeof given);
+            assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+            assert_memory_equal(x, given, sizeof given);
+            assert_true(((const float *)lw_exec_read(l.exec, "next"))[3] == 9.0f);
+            lab_close(&l);
+        }
+}
+
+/* A forward run makes its outputs, whatever the backward pass computes as well. */
+static void test_forward_makes_its_own(void **state)
+{
+    (void)state;
+    for (int opt = 0; opt < 2; opt++) {
+        plan_lab l;
+        lab_open(&l, 1, LW_ISA_REF);
+        lw_val w = LAB_P(&l, "w", 2, 3), y = lw_mul(l.g, LAB_X(&l, "x", 2, 3), w);
+        lw_val loss = lw_mean(l.g, lw_sqr(l.g, y), LW_OVER_ALL);
+        lab_output(&l, "loss", loss);
+        lw_grad_params(l.g, loss, LW_NOVAL);
+        lab_output(&l, "z", lw_scale(l.g, y, 2.0f)); /* as the square's gradient is */
+        lab_compile(&l, opt);
+        lab_fill(&l);
+        float z[6];
+        assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+        memcpy(z, lw_exec_read(l.exec, "z"), sizeof z);
+        lab_fill(&l);
+        ((float *)lw_exec_write(l.exec, "x"))[0] *= 2.0f;
+        assert_int_equal(lw_exec_run_forward(l.exec, NULL), 0);
+        assert_true(((const float *)lw_exec_read(l.exec, "z"))[0] == 2.0f * z[0]);
+        lab_close(&l);
+    }
+}
+
 /* A state has the type of its input. */
 static void test_state_types(void **state)
 {
@@ -470,6 +522,8 @@ int main(void)
         cmocka_unit_test(test_neighbours_run_side_by_side),
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_state_types),
+        cmocka_unit_test(test_state_unbound),
+        cmocka_unit_test(test_forward_makes_its_own),
         cmocka_unit_test(test_replay_does_not_allocate),
         cmocka_unit_test(test_plan_is_the_same_everywhere),
         cmocka_unit_test(test_ports),

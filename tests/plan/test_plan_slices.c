@@ -144,10 +144,32 @@ static void test_where_nothing_is(void **state)
     }
 }
 
+/* One prepared row a picture is as long as the batch: what reads it is not cut. */
+static void test_rows_of_pictures(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, lw_isa_best());
+    lw_val h = LAB_X(&l, "x", 4, SIDE, SIDE, 64), row = LAB_P(&l, "row", 4, 64);
+    for (int i = 0; i < 12; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "w%d", i);
+        h = lw_ew1(l.g, LW_EW_tanh,
+                   lw_conv2d_op(l.g, h, LAB_P(&l, name, 64, 1, 1, 64), LW_NOVAL, 1, 0));
+        h = i == 7 ? lw_add(l.g, h, row) : h;
+    }
+    lab_output(&l, "y", lw_pool2d(l.g, lw_pool2d(l.g, h, 8, 8, 0, false), 8, 8, 0, false));
+    lab_compile(&l, 1);
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    lab_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_where_it_is_cut),
-        cmocka_unit_test(test_narrow_operands), cmocka_unit_test(test_where_nothing_is)};
+        cmocka_unit_test(test_narrow_operands), cmocka_unit_test(test_where_nothing_is),
+        cmocka_unit_test(test_rows_of_pictures)};
     return cmocka_run_group_tests_name("plan_slices", tests, NULL, NULL);
 }

@@ -224,6 +224,12 @@ static void test_what_does_not_broadcast(void **state)
     }
 WRONG(w_inner, lw_matmul(g, X("a", 2, 3), X("b", 4, 5), false, false))
 WRONG(w_bias, lw_linear_op(g, X("a", 2, 3), X("b", 4, 3), X("c", 5)))
+WRONG(w_no_size, lw_relu(g, X("a", 2, 0)))
+WRONG(w_negative, lw_relu(g, X("a", 2, -3)))
+WRONG(w_beyond, lw_relu(g, X("a", 65536, 65536, 65536, 65536)))
+WRONG(w_wraps, lw_upsample(g, X("a", 1, 1, 65536, 4), 65536))
+WRONG(w_far_pads, lw_conv2d_pad(g, X("a", 1, 4, 4, 8), X("w", 8, 3, 3, 8), LW_NOVAL, 1,
+                                (int[4]){2147483647, 1, 2147483647, 1}))
 WRONG(w_conv_rank, lw_conv2d_op(g, X("a", 2, 3, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 1))
 WRONG(w_conv_channels, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 6), LW_NOVAL, 1, 1))
 WRONG(w_conv_small, lw_conv2d_op(g, X("a", 2, 2, 2, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 0))
@@ -327,6 +333,11 @@ static const struct {
     {w_stride, "stride"},
     {w_every, "factor"},
     {w_patches, "multiple of the factor"},
+    {w_no_size, "sizes are 1 to"},
+    {w_negative, "sizes are 1 to"},
+    {w_beyond, "elements"},
+    {w_wraps, "factor is too large"},
+    {w_far_pads, "padding is too large"},
     {w_resize, "positive"},
     {w_resize_filter, "no such filter"},
     {w_resize_form, "torch, float-aa or tf-inception"},

@@ -63,6 +63,8 @@ static void product_task(const lw_task *t)
         lw_cuda_launch(s->step.d, s->plain.kernel, s->plain.blocks, s->plain.across, &a);
 }
 
+enum { MOST_ACROSS = 65535 }; /* blocks in a grid's second direction */
+
 static void set_plain(product_step *s, lw_cuda_kernel kernel)
 {
     s->plain.kernel = kernel;
@@ -140,10 +142,11 @@ static int64_t tiles_of(const lw_cuda_product *a, const tile *t)
            LW_CEIL_DIV(a->n, t->columns);
 }
 
-/* Rows of a matrix are pictures of one pixel, which is all of its window. */
+/* Rows of a matrix are pictures of one pixel, which is all of its window, and all that comes of it. */
 static bool is_matrix(const lw_cuda_product *a)
 {
-    return a->h * a->width == 1 && a->kh * a->kw == 1;
+    return a->h * a->width == 1 && a->oh * a->ow == 1 && a->kh * a->kw == 1 && !a->pad_t &&
+           !a->pad_l;
 }
 
 /* Parts of the depth: as many as keep a GPU busy with one picture of few pixels. A matter of one picture alone, so that bits
@@ -264,7 +267,8 @@ static void set_other(const cuda_lower *c, product_step *s)
         lw_type_count(cuda_in(c, 0)) / a->ldx > INT32_MAX / 2)
         return;
     if (matrix && LW_MAX(a->m, (int64_t)a->n) * a->k <= INT32_MAX && a->k % 4 == 0 &&
-        a->w_pitch == a->k && (all < 64 || a->m <= LW_CUDA_FEW_ROWS)) {
+        a->w_pitch == a->k && (all < 64 || a->m <= LW_CUDA_FEW_ROWS) &&
+        LW_CEIL_DIV(a->n, LW_CUDA_FEW_COLUMNS) <= MOST_ACROSS) {
         s->tiled.kernel = LW_CUDA_matmul_few;
         s->tiled.blocks = LW_CEIL_DIV(a->m, LW_CUDA_FEW_ROWS);
         s->tiled.across = LW_CEIL_DIV(a->n, LW_CUDA_FEW_COLUMNS);
@@ -286,8 +290,8 @@ static void set_other(const cuda_lower *c, product_step *s)
 }
 
 /* f32, or bf16 on tensor cores; pitch: of weights in f32 as they are, 0: their depth does not lie side by side. */
-static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow,
-                          lw_cuda_kernel wide_one, lw_cuda_kernel narrow_one, int32_t pitch)
+static int choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_cuda_kernel wide_one,
+                         lw_cuda_kernel narrow_one, int32_t pitch)
 {
     lw_cuda_product *a = &s->a;
     const lw_node *weights = lw_val_node(c->g, c->n->in[1]);
@@ -303,6 +307,7 @@ static void choose_kernel(const cuda_lower *c, product_step *s, bool narrow,
     set_tiles(c, s, narrow);
     if (!narrow)
         set_other(c, s);
+    return s->plain.across <= MOST_ACROSS ? 0 : lw_cuda_lacks(c, " of so many columns");
 }
 
 int lw_cuda_lower_matmul(cuda_lower *c)
@@ -333,8 +338,7 @@ int lw_cuda_lower_matmul(cuda_lower *c)
         a->drop_limit = (uint32_t)ceil((double)at->drop * 0x1p24) << 8;
         a->drop_stream = at->drop_stream;
     }
-    choose_kernel(c, s, narrow, LW_CUDA_matmul, LW_CUDA_mma_matmul, a->trans_w ? a->k : 0);
-    return 0;
+    return choose_kernel(c, s, narrow, LW_CUDA_matmul, LW_CUDA_mma_matmul, a->trans_w ? a->k : 0);
 }
 
 static product_step *conv_step(cuda_lower *c)
@@ -375,8 +379,7 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
     s->bias = 2;
     s->residual = 3;
     s->image_bias = 5;
-    choose_kernel(c, s, narrow, LW_CUDA_conv2d, LW_CUDA_mma_conv2d, s->a.k);
-    return 0;
+    return choose_kernel(c, s, narrow, LW_CUDA_conv2d, LW_CUDA_mma_conv2d, s->a.k);
 }
 
 int lw_cuda_lower_depthwise(cuda_lower *c)
@@ -404,8 +407,7 @@ int lw_cuda_lower_conv2d_dx(cuda_lower *c)
     s->residual = 2;
     s->a.backward = 1;
     s->a.phases = s->a.stride;
-    choose_kernel(c, s, narrow, LW_CUDA_conv2d_dx, LW_CUDA_mma_conv2d_dx, 0);
-    return 0;
+    return choose_kernel(c, s, narrow, LW_CUDA_conv2d_dx, LW_CUDA_mma_conv2d_dx, 0);
 }
 
 /* ---- weights, packed once for all runs -------------------------------------------------------- */

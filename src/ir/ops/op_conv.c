@@ -56,6 +56,9 @@ int lw_op_conv_check(const lw_graph *g, const lw_node *n)
         return lw_op_fail(g, n, "kernel and stride must be positive");
     if (a->pad_t < 0 || a->pad_l < 0 || a->pad_b < 0 || a->pad_r < 0)
         return lw_op_fail(g, n, "padding must not be negative");
+    if ((int64_t)a->h + a->pad_t + a->pad_b > LW_MAX_DIM ||
+        (int64_t)a->w + a->pad_l + a->pad_r > LW_MAX_DIM)
+        return lw_op_fail(g, n, "padding is too large");
     if (a->h + a->pad_t + a->pad_b < a->kh || a->w + a->pad_l + a->pad_r < a->kw)
         return lw_op_fail(g, n, "the image is smaller than the kernel");
     return 0;

@@ -139,6 +139,8 @@ static int infer_upsample(const lw_graph *g, const lw_node *n, lw_infer *out)
     const lw_attr_factor *a = n->attr;
     lw_type t;
     LW_TRY(need_factor(g, n, &t));
+    if ((int64_t)LW_MAX(t.dim[1], t.dim[2]) * a->k > LW_MAX_DIM)
+        return lw_op_fail(g, n, "the factor is too large");
     t.dim[1] *= a->k;
     t.dim[2] *= a->k;
     return lw_op_one(out, t);

@@ -242,7 +242,10 @@ LW_ON_DEVICE void drift_lambda(const lw_cuda_drift *a, drift_end *z)
         z->down = -2.0 / ((double)a->rows * (double)a->c);
     LW_SYNC();
     if (LW_TID < a->k) {
-        double l = a->variant == 1 ? 1.0 : sqrt(fmax(z->moment[LW_TID * a->k + LW_TID], 1e-8));
+        const double m = z->moment[LW_TID * a->k + LW_TID];
+        double l = a->variant == 1 ? 1.0 : sqrt(m < 1e-8 ? 1e-8 : m);
+        if (isnan(m)) /* of one slot: all results are */
+            l = m;
         z->lambda[LW_TID] = l;
         z->by[LW_TID] = 1.0 / l;
     }
