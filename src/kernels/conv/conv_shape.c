@@ -176,8 +176,10 @@ lw_conv_split lw_conv_split_of(const lw_conv_shape *s, lw_conv_pass pass)
     const double pixels = (double)s->B * most_rows * most_cols;
     row *= LW_MAX(LW_GEMM_LEAST_ROWS / pixels, 1.0);
     double image = row * most_rows;
-    double task =
-        lw_gemm_even_flops(image * s->B * (double)LW_CEIL_DIV(p.cols, c.cols) * (double)c.phases);
+    /* Of few pixels borders are much: regions of their own (conv_body.inc). */
+    const double least = p.y.taps * p.x.taps > 1 ? 2 * LW_TASK_FLOPS : LW_TASK_FLOPS;
+    double task = lw_gemm_even_flops(
+        image * s->B * (double)LW_CEIL_DIV(p.cols, c.cols) * (double)c.phases, least);
     /* Few pixels and many columns: narrower column groups. */
     while (image * s->B > task && image * LW_MIN(s->B, 4) > 2 * task && c.cols > LW_GEMM_COLS &&
            most_rows * most_cols <= 64) {

@@ -10,7 +10,6 @@ enum {
     TASK_FLOPS_MIN = 1500000,
     TASK_FLOPS_MAX = 16000000,
     TASKS_WANTED = 32,
-    EVEN_FLOPS_MIN = 800000,
     EVEN_TASKS_WANTED = 64
 };
 
@@ -29,9 +28,9 @@ static double halved(double total, double least, double most)
     return task;
 }
 
-double lw_gemm_even_flops(double total)
+double lw_gemm_even_flops(double total, double least)
 {
-    return halved(total, EVEN_FLOPS_MIN, TASK_FLOPS_MAX);
+    return halved(total, least, TASK_FLOPS_MAX);
 }
 
 /* Groups of equally many panels where twice as many groups as it takes come out even. */
@@ -68,7 +67,7 @@ double lw_gemm_wide_ops(lw_num num, double total)
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 {
     double busy = (double)LW_MAX(M, LW_GEMM_LEAST_ROWS);
-    double task = lw_gemm_even_flops(2.0 * busy * (double)N * (double)LW_MAX(K, 8));
+    double task = lw_gemm_even_flops(2.0 * busy * (double)N * (double)LW_MAX(K, 8), LW_TASK_FLOPS);
     lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K)};
     double per_row = 2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8);
     double rows = task / per_row;

@@ -8,6 +8,7 @@
 enum {
     LW_GEMM_COLS = 32,       /* columns of a task are a multiple: the widest panel of any ISA */
     LW_GEMM_ROWS = 8,        /* rows of a task are a multiple */
+    LW_TASK_FLOPS = 800000,  /* of a task, at least: 5 to 10 us */
     LW_GEMM_LEAST_ROWS = 32, /* fewer count as this many: reading the weights decides */
     LW_GEMM_DEPTH = 3072, /* k-steps before partial sums go through memory (a panel stays in L2) */
     LW_GEMM_GROUP_FLOATS = 98304 /* packed floats of one column group: 384 KiB of L2 */
@@ -46,7 +47,7 @@ static inline const int32_t *lw_s8_sums(const void *packed, ptrdiff_t N, ptrdiff
 double lw_gemm_task_flops(double total);
 /* The same of a power of two of tasks, so that the last turn of 8, 16, 32 or 64 threads is a full one. Not for weight
  * gradients, whose sums would be cut otherwise then: other bits. */
-double lw_gemm_even_flops(double total);
+double lw_gemm_even_flops(double total, double least);
 /* Columns whose packed panels stay in L2 while rows stream past, a multiple of LW_GEMM_COLS. */
 ptrdiff_t lw_gemm_group_cols(ptrdiff_t N, ptrdiff_t K);
 /* Columns packed by one task of pack. */
