@@ -5,7 +5,8 @@
 
 #include "cli/cli_command.h"
 
-#define LW_HELP_SUMMARY "trains and runs image generators, and policies that prove, on the CPU"
+#define LW_HELP_SUMMARY \
+    "trains and runs image generators, and policies that prove, on CPUs and GPUs"
 
 typedef struct lw_help_form {
     void (*group)(lw_str *out, const char *title);

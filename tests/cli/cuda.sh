@@ -16,6 +16,9 @@ if [ ! -e /dev/nvidia0 ]; then
     expect 0 info
     out_has 'no NVIDIA driver is installed'
 fi
+for number in +0 ' 0' 00 -1 1x; do
+    expect 2 sample ddpm --device "cuda:$number" --output x.npy
+done
 expect 2 sample ddpm --device cuda:x --output x.npy
 err_has 'cuda:x'
 

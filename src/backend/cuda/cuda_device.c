@@ -473,9 +473,11 @@ static int open_device(cuda *d)
 
 static int number_of(const char *name, int *number)
 {
-    char *end = NULL;
-    long n = name[4] ? strtol(name + 5, &end, 10) : 0;
-    if (name[4] && (name[4] != ':' || end == name + 5 || *end || n < 0 || n > 1023))
+    char as_written[16];
+    const long n = name[4] ? strtol(name + 5, NULL, 10) : 0;
+    snprintf(as_written, sizeof as_written, name[4] ? "cuda:%ld" : "cuda", n);
+    if (n < 0 || n > 1023 ||
+        !lw_str_eq(name, as_written)) /* no sign, no blank, no other text of a number */
         return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", name);
     *number = (int)n;
     return 0;
