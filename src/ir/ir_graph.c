@@ -80,7 +80,7 @@ lw_val lw_graph_fail(lw_graph *g, int code, const char *fmt, ...)
     return LW_NOVAL;
 }
 
-/* Every size positive, and all of them together no more than there is memory for anywhere. */
+/* Sizes that memory may have. A value may have no rows, but what it would have rows of has numbers. */
 static int check_type(lw_type t)
 {
     const double most = 1e15;
@@ -88,9 +88,10 @@ static int check_type(lw_type t)
     if (t.rank < 0 || t.rank > LW_MAX_RANK)
         return lw_fail(LW_ESHAPE, "a value of %d dimensions: at most %d", t.rank, LW_MAX_RANK);
     for (int i = 0; i < t.rank; i++) {
-        if (t.dim[i] < 1 || t.dim[i] > LW_MAX_DIM)
-            return lw_fail(LW_ESHAPE, "dimension %d of a value is %d: sizes are 1 to %d", i,
-                           t.dim[i], LW_MAX_DIM);
+        const int32_t least = i + 1 == t.rank;
+        if (t.dim[i] < least || t.dim[i] > LW_MAX_DIM)
+            return lw_fail(LW_ESHAPE, "dimension %d of a value is %d: must be %d to %d", i,
+                           t.dim[i], least, LW_MAX_DIM);
         n *= t.dim[i];
     }
     return n <= most ? 0 : lw_fail(LW_ESHAPE, "a value of %.3g elements", n);

@@ -3,7 +3,7 @@
  * fuse: chains of elementwise nodes become one tile program; a lone add or activation behind a
  * product or convolution becomes its epilogue, also where reshapes stand between (attention's
  * tokens and pixels); so does the add of a row per image ([B,C] over [B,H,W,C], an embedding)
- * behind a convolution; so does dropout behind a matrix product, where no gradient will draw the same
+ * behind a convolution, and of one row for all ([1,C]) behind any product; so does dropout behind a matrix product, where no gradient will draw the same
  * again. A producer is absorbed only when nothing else reads it. The fused node
  * stands where the last of its parts stood, so every operand is already computed there.
  *
@@ -99,7 +99,9 @@ static lw_val row_of_each(lw_rewrite *r, lw_val row, int32_t pictures, int32_t c
     for (int64_t i = 0; ones && i < lw_type_count(all); i++)
         ones[i] = 1.0f;
     row = lw_reshape(r->to, row, lw_type_of(LW_F32, 1, channels));
-    return ones ? lw_mul(r->to, lw_const(r->to, all, ones), row) : LW_NOVAL;
+    /* times 1, since -0 + 0 would be another 0 */
+    return ones ? lw_mul(r->to, lw_const(r->to, all, ones), row)
+                : lw_graph_fail(r->to, LW_ENOMEM, "%s", lw_errmsg());
 }
 
 /* n = add(product, other): a residual of the same shape, or a row per image behind a convolution. */

@@ -182,15 +182,25 @@ static int find_port(const lw_plan *p, const char *name, int n)
     return -1;
 }
 
-/* The exec's own memory of an input: of a state, whichever of the two it changes places with that has it now. */
-static void *own_memory(const lw_exec *e, int input)
+/* Gives an input the exec's own memory again. A state and what becomes of it change places: whichever of the two has the
+ * caller's memory now gets what the other one has not. */
+static void unbind(lw_exec *e, int input)
 {
     const lw_plan *p = e->plan;
+    void **in = &e->addr[p->input[input].slot];
     char *own = e->frame + p->slot[p->input[input].slot].offset;
-    for (int i = 0; i < p->n_output; i++)
-        if (p->output[i].next - 1 == input && e->addr[p->output[i].slot] == own)
-            return e->frame + p->slot[p->output[i].slot].offset;
-    return own;
+    for (int i = 0; i < p->n_output; i++) {
+        if (p->output[i].next - 1 != input)
+            continue;
+        void **out = &e->addr[p->output[i].slot];
+        char *other = e->frame + p->slot[p->output[i].slot].offset;
+        if (*in != own && *in != other)
+            *in = *out == own ? other : own;
+        else if (*out != own && *out != other)
+            *out = *in == own ? other : own;
+        return;
+    }
+    *in = own;
 }
 
 int lw_exec_bind(lw_exec *e, const char *name, void *data)
@@ -201,7 +211,10 @@ int lw_exec_bind(lw_exec *e, const char *name, void *data)
     const lw_plan_port *port = &e->plan->input[i];
     size_t bytes = lw_type_bytes(port->type);
     if (!e->copy) {
-        e->addr[port->slot] = data ? data : own_memory(e, i);
+        if (data)
+            e->addr[port->slot] = data;
+        else
+            unbind(e, i);
         return 0;
     }
     host_copy *c = &e->copy[i];

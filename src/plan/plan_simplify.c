@@ -27,12 +27,14 @@ static bool same_node(const lw_node *m, lw_op op, const lw_val *in, int n_in, co
            (!attr_size || memcmp(m->attr, attr, attr_size) == 0);
 }
 
+/* Of the forward pass only such a node: a forward run makes nothing of the backward pass. */
 static const lw_node *find_same(const seen_table *t, lw_op op, const lw_val *in, int n_in,
-                                const void *attr, size_t attr_size)
+                                const void *attr, size_t attr_size, bool backward)
 {
     uint64_t h = hash_node(op, in, n_in, attr, attr_size);
     for (size_t i = h % t->cap; t->node[i]; i = (i + 1) % t->cap)
-        if (same_node(t->node[i], op, in, n_in, attr, attr_size))
+        if ((backward || !t->node[i]->backward) &&
+            same_node(t->node[i], op, in, n_in, attr, attr_size))
             return t->node[i];
     return NULL;
 }
@@ -134,9 +136,8 @@ static int simplify_node(lw_rewrite *r, const lw_node *n, void *arg)
             return 0;
         }
     }
-    const lw_node *same = find_same(t, n->op, in, n_in, attr, n->attr_size);
-    if (same &&
-        (n->backward || !same->backward)) { /* a forward run makes nothing of the backward pass */
+    const lw_node *same = find_same(t, n->op, in, n_in, attr, n->attr_size, n->backward);
+    if (same) {
         for (int i = 0; i < n->n_out; i++)
             r->map[n->out[i].id] = same->out[i];
         return 0;

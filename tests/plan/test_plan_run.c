@@ -295,20 +295,25 @@ static void test_state_unbound(void **state)
 {
     (void)state;
     for (int turns = 0; turns < 3; turns++)
-        for (int other = 0; other < 2; other++) {
+        for (int other = 0; other < 3;
+             other++) { /* 1: bound behind the turns, 2: before the last */
             plan_lab l;
             float given[4] = {5, 6, 7, 8}, *x;
             lab_open(&l, 1, LW_ISA_REF);
             lw_val v = LAB_X(&l, "x", 4);
             lw_graph_output_add(l.g, "next", lw_add_f32(l.g, v, 1.0f), v);
             lab_compile(&l, 1);
-            for (int i = 0; i < turns; i++)
+            for (int i = 0; i < turns; i++) {
+                if (other == 2 && i + 1 == turns)
+                    assert_int_equal(lw_exec_bind(l.exec, "x", given), 0);
                 lw_exec_advance(l.exec);
-            if (other)
+            }
+            if (other == 1)
                 assert_int_equal(lw_exec_bind(l.exec, "x", given), 0);
             assert_int_equal(lw_exec_bind(l.exec, "x", NULL), 0);
             x = lw_exec_write(l.exec, "x");
-            assert_true(x != given && x != lw_exec_read(l.exec, "next"));
+            assert_true(x != given && lw_exec_read(l.exec, "next") != (void *)given &&
+                        x != lw_exec_read(l.exec, "next"));
             memcpy(x, given, sizeof given);
             assert_int_equal(lw_exec_run(l.exec, NULL), 0);
             assert_memory_equal(x, given, sizeof given);

@@ -307,6 +307,7 @@ static int choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_c
     set_tiles(c, s, narrow);
     if (!narrow)
         set_other(c, s);
+    /* also where tiles were chosen: it stands in for them where memory is not aligned */
     return s->plain.across <= MOST_ACROSS ? 0 : lw_cuda_lacks(c, " of so many columns");
 }
 

@@ -14,8 +14,9 @@
  * Borders are skipped, not padded; the data gradient of stride 2 runs one small convolution per
  * output parity.
  *
- * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the shape.
- * Tasks are independent, may run in any order and on any thread, and aim at 50-500 us. Every
+ * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the
+ * shape, the type and the level.
+ * Tasks are independent, may run in any order and on any thread, and aim at 10-150 us. Every
  * element of y and dx is one chain of fused multiply-adds in a fixed order over taps and channels
  * (of vector lanes, summed at the end, where at most 4 channels are produced): its bits depend on
  * the per-image shape and ISA level only, never on B, pitches, neighbours, task or thread. dw and

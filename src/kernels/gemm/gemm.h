@@ -15,7 +15,8 @@
  *     forward:    pack(p, W, N, K, K, 1, task)   then forward(Y, .., X, .., p, M, N, K, ..)
  *     data grad:  pack(p, W, K, N, 1, K, task)   then forward(dX, .., dY, .., p, M, K, N, ..)
  *
- * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the shape.
+ * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the
+ * shape, the type and the level.
  * Tasks are independent, may run in any order and on any thread. Every output element is one chain
  * of fused multiply-adds over k = 0..K-1 in order (of vector lanes, summed at the end, when N <=
  * 4), so its bits depend on its own row, N and K and the ISA level only: never on M, the task or

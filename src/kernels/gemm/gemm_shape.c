@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a matrix product is cut into tasks: pure functions of the shape, the same for every ISA
+/* How a matrix product is cut into tasks: pure functions of the shape, the type and the
  * level. */
 #include "kernels/gemm/gemm_shape.h"
 
 #include <math.h>
 
-/* Work per task: between 10 and 150 us of one core, about 1/32 of a weight gradient, 1/64 of a product. */
+/* Work per task: between 5 and 150 us of one core, about 1/32 of a weight gradient, 1/64 of a product. */
 enum {
     TASK_FLOPS_MIN = 1500000,
     TASK_FLOPS_MAX = 16000000,

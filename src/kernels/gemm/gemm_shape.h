@@ -45,7 +45,8 @@ static inline const int32_t *lw_s8_sums(const void *packed, ptrdiff_t N, ptrdiff
 
 /* Work of one task, given the work of the whole, in floating-point operations. */
 double lw_gemm_task_flops(double total);
-/* The same of a power of two of tasks, so that the last turn of 8, 16, 32 or 64 threads is a full one. Not for weight
+/* The same of a power of two of tasks, so that the last turn of 8, 16, 32 or 64 threads is a full one,
+ * none of less work than `least`. Not for weight
  * gradients, whose sums would be cut otherwise then: other bits. */
 double lw_gemm_even_flops(double total, double least);
 /* Columns whose packed panels stay in L2 while rows stream past, a multiple of LW_GEMM_COLS. */
@@ -59,7 +60,7 @@ typedef struct lw_gemm_split {
 } lw_gemm_split;
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
 
-/* Larger parts, no more of them than the tasks that there are: those left over have nothing to do. */
+/* Larger parts, no more of them than tasks of lw_gemm_split_of. */
 lw_gemm_split lw_gemm_wide_split(lw_num num, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
 ptrdiff_t lw_gemm_wide_cols(ptrdiff_t N, ptrdiff_t words);
 double lw_gemm_wide_ops(lw_num num, double total);
