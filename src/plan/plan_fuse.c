@@ -3,8 +3,8 @@
  * fuse: chains of elementwise nodes become one tile program; a lone add or activation behind a
  * product or convolution becomes its epilogue, also where reshapes stand between (attention's
  * tokens and pixels); so does the add of a row per image ([B,C] over [B,H,W,C], an embedding)
- * behind a convolution, and of one row for all ([1,C]) behind any product; so does dropout behind a matrix product, where no gradient will draw the same
- * again. A producer is absorbed only when nothing else reads it. The fused node
+ * behind a convolution, and of one row for all ([1,C]) behind any product; so does dropout behind a
+ * matrix product, where no gradient will draw the same again. A producer is absorbed only when nothing else reads it. The fused node
  * stands where the last of its parts stood, so every operand is already computed there.
  *
  * What depends on parameters only and what does not are never fused: the former has no rows of a
@@ -104,7 +104,8 @@ static lw_val row_of_each(lw_rewrite *r, lw_val row, int32_t pictures, int32_t c
                 : lw_graph_fail(r->to, LW_ENOMEM, "%s", lw_errmsg());
 }
 
-/* n = add(product, other): a residual of the same shape, or a row per image behind a convolution. */
+/* n = add(product, other): a residual of the same shape, or a row per image behind a convolution, or one
+ * row for all. */
 static bool put_addend(lw_rewrite *r, const lw_node *n, int k, product *p)
 {
     const lw_attr_ew *ew = n->attr;

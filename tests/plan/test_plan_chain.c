@@ -138,7 +138,8 @@ static void test_what_pays(void **state)
     }
 }
 
-/* By the device's rule at the machine's level, a network's first pictures; way 1: the last layer is wide. */
+/* By the device's rule at the machine's level, the first picture's results: a depthwise layer, then a 1x1 one that makes
+ * `wide` channels. */
 static void run_by_rule(int32_t batch, int wide, float *y)
 {
     enum { SIDE = 48, CHANNELS = 96 };

@@ -295,8 +295,8 @@ static void test_state_unbound(void **state)
 {
     (void)state;
     for (int turns = 0; turns < 3; turns++)
-        for (int other = 0; other < 3;
-             other++) { /* 1: bound behind the turns, 2: before the last */
+        for (int other = 0; other < 3; other++) {
+            /* bound before, 1: behind the turns, 2: before the last of them */
             plan_lab l;
             float given[4] = {5, 6, 7, 8}, *x;
             lab_open(&l, 1, LW_ISA_REF);

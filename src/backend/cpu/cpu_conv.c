@@ -7,8 +7,8 @@ typedef struct conv_arg {
     lw_conv_shape s;
     lw_act act;
     bool packed;
-    lw_conv_shape bordered; /* B > 0: over a copy in work, at shared_at */
-    size_t shared_at;       /* bytes of work before what tasks of Winograd's tiles share */
+    lw_conv_shape bordered; /* B > 0: over a copy that tasks share */
+    size_t shared_at; /* bytes of work before what tasks share: it, or what Winograd's tiles need */
     ptrdiff_t ld_residual;
     lw_num store;
     bool residual_low; /* it is bf16 */
@@ -238,21 +238,26 @@ static void set_pitches(cpu_lower *c, conv_arg *a, ptrdiff_t x, ptrdiff_t y, int
     a->residual_low = cpu_has(c, r) && cpu_in(c, r).dtype == LW_BF16;
 }
 
+/* The convolution that tasks compute directly: over the picture, or behind a phase that copies it with borders. */
+static const lw_conv_shape *direct_shape(cpu_lower *c, conv_arg *a)
+{
+    const cpu_pack *p = &a->pack;
+    lw_conv_shape over;
+    if (p->pass != LW_CONV_FORWARD || !lw_conv_bordered(c->k->isa, p->num, &a->s, &over))
+        return &a->s;
+    a->bordered = over;
+    a->shared_at = LW_ROUND_UP(c->out->work_bytes, 64);
+    c->out->work_bytes = a->shared_at + lw_conv_bordered_bytes(p->num, &over);
+    lw_cpu_phase(c, border_task, lw_conv_border_tasks(p->num, &over));
+    return &a->bordered;
+}
+
 /* The tasks that multiply: with Winograd's tiles, which need scratch, or directly. */
 static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[CPU_NUMS])
 {
     const cpu_pack *p = &a->pack;
-    const lw_conv_shape *s = &a->s;
-    if (!p->tile && p->pass == LW_CONV_FORWARD &&
-        lw_conv_bordered(c->k->isa, p->num, &a->s, &a->bordered)) {
-        s = &a->bordered;
-        a->shared_at = LW_ROUND_UP(c->out->work_bytes, 64);
-        c->out->work_bytes = a->shared_at + lw_conv_bordered_bytes(p->num, s);
-        lw_cpu_phase(c, border_task, lw_conv_border_tasks(p->num, s));
-    } else {
-        a->bordered.B = 0;
-    }
     if (!p->tile) {
+        const lw_conv_shape *s = direct_shape(c, a);
         lw_cpu_phase(c, task[p->num], lw_conv_tasks(c->k->isa, p->num, s, p->pass));
         return;
     }

@@ -471,13 +471,13 @@ static int open_device(cuda *d)
     return opening(d, d->cu.MemsetD8Async(d->arrived, 0, arrived, d->stream), "clearing memory");
 }
 
+/* As it is written here: no sign, no blank, no other text of a number. */
 static int number_of(const char *name, int *number)
 {
     char as_written[16];
     const long n = name[4] ? strtol(name + 5, NULL, 10) : 0;
     snprintf(as_written, sizeof as_written, name[4] ? "cuda:%ld" : "cuda", n);
-    if (n < 0 || n > 1023 ||
-        !lw_str_eq(name, as_written)) /* no sign, no blank, no other text of a number */
+    if (n < 0 || n > 1023 || !lw_str_eq(name, as_written))
         return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", name);
     *number = (int)n;
     return 0;

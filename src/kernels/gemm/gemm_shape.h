@@ -45,9 +45,8 @@ static inline const int32_t *lw_s8_sums(const void *packed, ptrdiff_t N, ptrdiff
 
 /* Work of one task, given the work of the whole, in floating-point operations. */
 double lw_gemm_task_flops(double total);
-/* The same of a power of two of tasks, so that the last turn of 8, 16, 32 or 64 threads is a full one,
- * none of less work than `least`. Not for weight
- * gradients, whose sums would be cut otherwise then: other bits. */
+/* The same of a power of two of tasks, so that the last turn of 8, 16, 32 or 64 threads is a full one, none of less work
+ * than `least`. Not for weight gradients, whose sums would be cut otherwise then: other bits. */
 double lw_gemm_even_flops(double total, double least);
 /* Columns whose packed panels stay in L2 while rows stream past, a multiple of LW_GEMM_COLS. */
 ptrdiff_t lw_gemm_group_cols(ptrdiff_t N, ptrdiff_t K);
