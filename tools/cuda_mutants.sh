@@ -4,7 +4,7 @@
 # them after the other, and breaks in one way after the other how weights of products of bf16 are packed, in kernels and on the
 # host, and how the drift field, attention on tensor cores and tiles of products are computed; runs the op cases and the tests of the device and of its drift field on the
 # emulating driver: every mutant must die. Exit 1: one lived, or what there is fails as it is. BUILD was made with Ninja and
-# has test_ops, test_device and test_drift_device. texts: only that what each would replace is still there; takes no time.
+# has leeway-check and test_device. texts: only that what each would replace is still there; takes no time.
 set -u
 build=$(cd -- "${1:-build}" && pwd) || exit 4
 only=${2:-}
@@ -47,9 +47,9 @@ remake() {
 make_tests() {
     (
         cd "$build" || exit
-        ninja -t commands test_ops | grep -F " -c $root/$1" |
+        ninja -t commands leeway-check | grep -F " -c $root/$1" |
             sed "s# -MD -MT [^ ]* -MF [^ ]*##; s# -o [^ ]*# -o $dir/host/mutant.o#; s# -c [^ ]*# -c $dir/host/mutant.c#" | sh || exit
-        for t in test_ops test_device; do
+        for t in leeway-check test_device; do
             ninja -t commands $t | tail -n 1 | sed "s# -o $t # $dir/host/mutant.o -o $dir/host/$t #" | sh || exit
         done
     ) || broken "$1"
@@ -63,20 +63,20 @@ passes_tiles() { # the small ones first
         passes_ops some_tiles,parts_tiles,many_tiles &&
         LW_EMULATED_MULTIPROCESSORS=1 passes_ops conv3_stay,half_tiles
 }
-passes_ops() { # passes_ops PARTS: cases with one of these in their names; or all
-    LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_OPS_FIRST=1 LW_OPS_ONLY=$1 timeout 300 "$tests/test_ops" >/dev/null 2>&1
+passes_ops() { # passes_ops PARTS: cases with one of these in their names; ops.: all
+    LD_LIBRARY_PATH=$dir/gpu timeout 300 "$tests/leeway-check" --device cuda --first --filter "$1" >/dev/null 2>&1
 }
 passes_drift() {
-    LD_LIBRARY_PATH=$dir/gpu LW_OPS_DEVICE=cuda LW_DRIFT_FIRST=1 timeout 300 "$build/test_drift_device" >/dev/null 2>&1
+    LD_LIBRARY_PATH=$dir/gpu timeout 300 "$build/leeway-check" --device cuda --first --filter drift. >/dev/null 2>&1
 }
 passes_device() {
     LD_LIBRARY_PATH=$dir/gpu timeout 60 "$tests/test_device" cuda >/dev/null 2>&1
 }
 passes() { # passes FILE: what says most about it comes first, so that mutants die soon
     case ${1:-} in
-    */cuda_flash*.cu | */cuda_attention.cu) passes_ops attention && passes_drift && passes_device && passes_ops '' ;;
-    */cuda_mma.cu | */cuda_lower_*) passes_device && passes_ops '' && passes_drift ;;
-    *) if of_tiles "${1:-}"; then passes_tiles; else passes_drift && passes_device && passes_ops ''; fi ;;
+    */cuda_flash*.cu | */cuda_attention.cu) passes_ops attention && passes_drift && passes_device && passes_ops ops. ;;
+    */cuda_mma.cu | */cuda_lower_*) passes_device && passes_ops ops. && passes_drift ;;
+    *) if of_tiles "${1:-}"; then passes_tiles; else passes_drift && passes_device && passes_ops ops.; fi ;;
     esac
 }
 judge() { # judge WHAT [FILE]

@@ -232,10 +232,9 @@ trap write_results EXIT
 export -f compare refuses make_networks commands batches near bench time_unet time_sampling time_field time_live time_vit profiles peaks
 export program build out short
 if [ "$short" = yes ]; then # the rest are tests of their own there
-    stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=5 LW_OPS_ONLY=few_tiles,narrow "$build/test_ops" || exit 1
+    stage ops 90 "$build/leeway-check" --device cuda --filter few_tiles,narrow --least 5 || exit 1
 else
-    stage ops 90 env LW_OPS_DEVICE=cuda LW_OPS_LEAST=96 "$build/test_ops" || exit 1
-    stage drift 40 env LW_OPS_DEVICE=cuda "$build/test_drift_device"
+    stage check 130 "$build/leeway-check" --device cuda --least 216 || exit 1
     stage networks 60 env LW_GOLDEN_DEVICE=cuda "$build/test_golden_networks"
 fi
 stage make_networks 60 bash -c make_networks

@@ -126,9 +126,14 @@ void lw_backend_on_begin(void (*tell)(void))
     on_begin = tell;
 }
 
-int lw_backend_gpu(char *line, size_t size)
+int lw_backend_gpu(int i, char *line, size_t size)
 {
-    return lw_cuda_describe(0, line, size);
+    return lw_cuda_describe(i, line, size);
+}
+
+int lw_backend_gpu_count(void)
+{
+    return lw_cuda_count();
 }
 
 bool lw_backend_has_gpu_kernels(void)

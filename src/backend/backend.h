@@ -48,8 +48,10 @@ bool lw_backend_begun(void);
 void lw_backend_on_begin(void (*tell)(void));
 /* None has failed: an LW_EDEVICE of compiling a plan means that the device lacks one of its ops. */
 bool lw_backend_working(void);
-/* One line about the first GPU; LW_EDEVICE: why there is none. */
-int lw_backend_gpu(char *line, size_t size);
+/* One line about GPU number i; LW_EDEVICE: why it cannot be used. */
+int lw_backend_gpu(int i, char *line, size_t size);
+/* How many GPUs the driver sees, whatever they can do; 0 without a driver. */
+int lw_backend_gpu_count(void);
 /* Does this program hold kernels for GPUs (was nvcc there when it was built)? */
 bool lw_backend_has_gpu_kernels(void);
 /* After everything that was made on it. */

@@ -27,6 +27,8 @@ typedef struct lw_memory {
     void *self;
     void *(*alloc)(void *self, size_t bytes); /* as lw_bulk_alloc */
     void (*free)(void *self, void *p, size_t bytes);
+    /* Is there room for so many bytes in all? LW_ENOMEM says how many are free. NULL: nobody knows before. */
+    int (*fits)(void *self, size_t bytes);
     /* Copies between it (p) and the host (data). NULL: it is the host's, and nothing is copied. */
     void (*read)(void *self, void *data, const void *p, size_t bytes);
     void (*write)(void *self, void *p, const void *data, size_t bytes);

@@ -31,7 +31,7 @@ static int take_gpu(lw_cli *cli)
 {
     char line[256] = "";
     LW_TRY(lw_backend_choose("cuda:0"));
-    LW_TRY(lw_backend_gpu(line, sizeof line));
+    LW_TRY(lw_backend_gpu(0, line, sizeof line));
     if (!cli->global.quiet)
         snprintf(owed, sizeof owed, "leeway: --device auto is %s", line);
     lw_backend_on_begin(tell_gpu);

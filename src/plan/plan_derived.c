@@ -49,18 +49,34 @@ static uint64_t key_of(const lw_plan *p, lw_slab weights)
     return key;
 }
 
-lw_derived *lw_derived_take(const lw_plan *p, lw_slab weights)
+static lw_derived *find(const lw_plan *p, uint64_t key)
 {
     lw_derived *d = p->dev->derived;
-    const uint64_t key = key_of(p, weights);
     while (d && d->key != key)
         d = d->next;
+    return d;
+}
+
+static size_t bytes_of(const lw_plan *p)
+{
+    return LW_MAX(p->derived_bytes, 64);
+}
+
+size_t lw_derived_room(const lw_plan *p, lw_slab weights)
+{
+    return find(p, key_of(p, weights)) ? 0 : bytes_of(p);
+}
+
+lw_derived *lw_derived_take(const lw_plan *p, lw_slab weights)
+{
+    const uint64_t key = key_of(p, weights);
+    lw_derived *d = find(p, key);
     if (!d) {
         d = lw_calloc(1, sizeof *d + (size_t)p->n_store * sizeof *d->version);
         if (!d)
             return NULL;
         d->key = key;
-        d->bytes = LW_MAX(p->derived_bytes, 64);
+        d->bytes = bytes_of(p);
         d->data = lw_memory_alloc(p->dev->memory, d->bytes);
         if (!d->data) {
             lw_free(&d);

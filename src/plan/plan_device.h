@@ -101,8 +101,10 @@ typedef struct lw_device {
     struct lw_derived *derived; /* blocks that its execs share (plan_derived.c) */
     void *self;
     bool failed; /* what is read from it from then on is not a number: no result */
-    /* Fills *out for a node; arg memory from the arena. LW_EUNSUPPORTED names the op. */
-    int (*lower)(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out);
+    /* Fills *out for a node; arg memory from the arena. LW_EUNSUPPORTED names the op. Bit i of `fixed`: input i is
+     * absent, or the same in every run: a weight, a constant, or what prepare steps made of them. */
+    int (*lower)(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, uint32_t fixed,
+                 lw_lowered *out);
     /* Does input i of node n want another layout? Fills *pack and returns true; *attr (same size as
      * the node's) may be changed to say that the input is packed. Only called for parameters. */
     bool (*pack)(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,

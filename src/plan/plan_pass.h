@@ -131,6 +131,8 @@ typedef struct lw_derived {
 } lw_derived;
 /* The block that an exec of p reads, one more user of it. NULL (message set): out of memory. */
 lw_derived *lw_derived_take(const lw_plan *p, lw_slab weights);
+/* Bytes that this would allocate: 0 where the block is there. */
+size_t lw_derived_room(const lw_plan *p, lw_slab weights);
 void lw_derived_drop(lw_device *dev, lw_derived **pp);
 /* Did a store's version move since the block was made? It is up to date from now on: who asks runs
  * the prepare steps. */

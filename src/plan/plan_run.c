@@ -19,12 +19,11 @@ struct lw_exec {
     const lw_ranks *ranks; /* NULL: this one alone */
     lw_slab weights;
     lw_derived *derived; /* perhaps with others */
-    char *frame, *scratch;
-    size_t frame_bytes, scratch_total;
-    void **addr;     /* per slot */
-    host_copy *copy; /* per input and output; NULL: the host addresses them */
-    char *constants; /* with copies: the device's */
-    size_t constant_bytes;
+    char *block;         /* all of the next three */
+    size_t block_bytes;
+    char *frame, *scratch, *constants; /* constants: with copies, the device's */
+    void **addr;                       /* per slot */
+    host_copy *copy;                   /* per input and output; NULL: the host addresses them */
     bool profile;
     bool launched;   /* each run starts its steps anew */
     bool alone;      /* this run stays on the calling thread */
@@ -44,7 +43,7 @@ static void *param_address(const lw_exec *e, const lw_attr_param *a)
 /* The address of a constant: where the plan has it, or where the device reads it. */
 static void *constant_address(const lw_exec *e, const lw_slot *s, size_t *at)
 {
-    if (!e->constants)
+    if (!e->memory->write)
         return (void *)(uintptr_t)s->data;
     char *p = e->constants + *at;
     e->memory->write(e->memory->self, p, s->data, s->bytes);
@@ -98,11 +97,40 @@ static int make_copies(lw_exec *e)
         if (!e->copy[i].data)
             return LW_ENOMEM;
     }
+    return 0;
+}
+
+static size_t constant_bytes(const lw_plan *p)
+{
+    size_t bytes = 0;
     for (uint32_t i = 1; i <= p->n_slots; i++)
         if (p->slot[i].place == LW_PLACE_CONST)
-            e->constant_bytes += LW_ROUND_UP(p->slot[i].bytes, 64);
-    e->constants = lw_memory_alloc(e->memory, e->constant_bytes);
-    return e->constants ? 0 : LW_ENOMEM;
+            bytes += LW_ROUND_UP(p->slot[i].bytes, 64);
+    return bytes;
+}
+
+/* Whether a device has room for all of it, prepared weights too, is asked before any is taken. */
+static int make_block(lw_exec *e)
+{
+    enum { PAGE = 4096 };
+    const lw_plan *p = e->plan;
+    const lw_memory *m = e->memory;
+    const size_t workers = e->neighbour ? 1 : (size_t)lw_pool_size(p->dev->pool);
+    const size_t frame = LW_ROUND_UP(LW_MAX(p->frame_bytes, 64), PAGE);
+    const size_t scratch = LW_ROUND_UP(LW_MAX(p->scratch_bytes * workers, 64), PAGE);
+    const size_t bytes = frame + scratch + (m->write ? constant_bytes(p) : 0);
+    int rc = m->fits ? m->fits(m->self, bytes + lw_derived_room(p, e->weights)) : 0;
+    if (rc < 0)
+        return lw_fail_in(rc, "values of the network and prepared weights: ");
+    e->derived = lw_derived_take(p, e->weights);
+    e->block = e->derived ? lw_memory_alloc(m, bytes) : NULL;
+    if (!e->block)
+        return LW_ENOMEM;
+    e->block_bytes = bytes;
+    e->frame = e->block;
+    e->scratch = e->frame + frame;
+    e->constants = m->write ? e->scratch + scratch : NULL;
+    return 0;
 }
 
 static void free_copies(lw_exec *e)
@@ -112,7 +140,21 @@ static void free_copies(lw_exec *e)
         if (!e->copy[i].bound)
             lw_bulk_free(&e->copy[i].data, lw_type_bytes(port_at(p, i)->type));
     lw_free(&e->copy);
-    lw_memory_free(e->memory, &e->constants, e->constant_bytes);
+}
+
+static int fill_exec(lw_exec *e)
+{
+    const lw_plan *p = e->plan;
+    e->addr = lw_calloc(p->n_slots + 1u, sizeof *e->addr);
+    e->seconds = lw_calloc((size_t)p->n_steps * LW_MAX_PHASES + 1u, sizeof *e->seconds);
+    if (!e->addr || !e->seconds)
+        return LW_ENOMEM;
+    for (int i = 0; i < p->n_store; i++)
+        LW_TRY(p->store[i]->place(p->store[i]->self, e->memory));
+    LW_TRY(make_block(e));
+    if (e->memory->write)
+        LW_TRY(make_copies(e));
+    return fill_addresses(e);
 }
 
 static int new_exec(const lw_plan *p, lw_slab weights, bool neighbour, lw_exec **out)
@@ -120,25 +162,13 @@ static int new_exec(const lw_plan *p, lw_slab weights, bool neighbour, lw_exec *
     LW_CLEANUP(lw_exec_free) lw_exec *e = lw_calloc(1, sizeof *e);
     if (!e)
         return LW_ENOMEM;
-    size_t workers = neighbour ? 1 : (size_t)lw_pool_size(p->dev->pool);
     e->plan = p;
     e->memory = p->dev->memory;
     e->weights = weights;
     e->neighbour = neighbour;
-    e->frame_bytes = LW_MAX(p->frame_bytes, 64);
-    e->scratch_total = LW_MAX(p->scratch_bytes * workers, 64);
-    e->frame = lw_memory_alloc(e->memory, e->frame_bytes);
-    e->derived = lw_derived_take(p, weights);
-    e->scratch = lw_memory_alloc(e->memory, e->scratch_total);
-    e->addr = lw_calloc(p->n_slots + 1u, sizeof *e->addr);
-    e->seconds = lw_calloc((size_t)p->n_steps * LW_MAX_PHASES + 1u, sizeof *e->seconds);
-    if (!e->frame || !e->derived || !e->scratch || !e->addr || !e->seconds)
-        return LW_ENOMEM;
-    if (e->memory->write)
-        LW_TRY(make_copies(e));
-    for (int i = 0; i < p->n_store; i++)
-        LW_TRY(p->store[i]->place(p->store[i]->self, e->memory));
-    LW_TRY(fill_addresses(e));
+    int rc = fill_exec(e);
+    if (rc < 0) /* a device that broke gave no memory, either */
+        return rc == LW_ENOMEM && p->dev->failed ? LW_EDEVICE : rc;
     e->profile = lw_log_on(LW_LOG_DEBUG, "profile");
     *out = lw_steal(&e);
     return 0;
@@ -165,9 +195,8 @@ void lw_exec_free(lw_exec **pp)
         if (e->recording[i])
             e->plan->dev->forget(e->plan->dev->self, &e->recording[i]);
     free_copies(e);
-    lw_memory_free(e->memory, &e->frame, e->frame_bytes);
+    lw_memory_free(e->memory, &e->block, e->block_bytes);
     lw_derived_drop(e->plan->dev, &e->derived);
-    lw_memory_free(e->memory, &e->scratch, e->scratch_total);
     lw_free(&e->addr);
     lw_free(&e->seconds);
     lw_free(pp);

@@ -68,6 +68,12 @@ static int place(void *self, const lw_memory *memory)
         return 0;
     if (s->memory->write)
         return lw_fail(LW_EUSAGE, "a store is on one device, and cannot go to another");
+    size_t all = 0;
+    for (int i = 0; i < LW_SLABS; i++)
+        all += s->slab[i] ? slab_bytes(s) : 0;
+    int rc = memory->fits ? memory->fits(memory->self, all) : 0;
+    if (rc < 0)
+        return lw_fail_in(rc, "parameter store on the device: ");
     for (int i = 0; i < LW_SLABS; i++) {
         float *p = s->slab[i] ? lw_memory_alloc(memory, slab_bytes(s)) : NULL;
         if (s->slab[i] && !p)

@@ -26,6 +26,9 @@ LD_LIBRARY_PATH=$LW_EMULATED_GPU_DIR
 export LD_LIBRARY_PATH
 expect 0 info --json
 out_has 'emulated GPU'
+LW_EMULATED_GPUS=2 expect 0 info
+out_has 'gpu       cuda:0  emulated GPU'
+out_has '          cuda:1  emulated GPU'
 for gpu in 'old:too old' 'none:sees no GPU' 'stub:the toolkit'; do
     LW_EMULATED_GPU=${gpu%%:*}
     export LW_EMULATED_GPU
@@ -134,14 +137,25 @@ LW_EMULATED_BYTES=20000
 export LW_EMULATED_BYTES
 expect 5 sample ddpm --n 1 --steps 1 --output x.npy --device cuda
 err_has 'no room for'
+# Once the weights are there: that of all the rest together, which is asked before any of it is taken.
+needs=0
+while LW_EMULATED_BYTES=$((LW_EMULATED_BYTES + 20000)); ! "$program" sample ddpm --n 1 --steps 1 --output x.npy --device cuda >"$out" 2>"$err"; do
+    grep -q 'no room for .* in one piece' "$err" && fails "not asked before: $(cat "$err")"
+    grep -q 'values of the network and prepared weights: cuda:0: no room for' "$err" && needs=$((needs + 1))
+    [ "$LW_EMULATED_BYTES" -lt 2000000 ] || fails 'no room is enough'
+done
+[ "$needs" -gt 0 ] || fails 'the values of the network are not counted'
 unset LW_EMULATED_BYTES
 
 expect 6 bench eval --device cuda
 err_has 'computed by the CPU'
 expect 0 bench queue --list --device auto
 err_has '--device auto is cpu: bench queue is computed by the CPU'
-expect 6 check --filter norm --isa ref --device cuda
-err_has 'it compares the kernels of the CPU'
+# The ops and the drift field on the GPU beside the CPU's references.
+expect 2 check --filter norm --isa ref --device cuda
+err_has 'a level of the CPU'
+expect 2 check --filter no_such_case --device cuda
+err_has 'no case'
 
 # Opening the device, the first steps, from there on every 61st call, and the last, which bring the result; LW_CUDA_FULL=1: every
 # one. What was there before stays.

@@ -158,23 +158,29 @@ CALL(DriverGetVersion, int *v)
     *v = 13000;
     return 0;
 }
+/* LW_EMULATED_GPUS: as many are seen; the first computes. */
+static int gpus(void)
+{
+    const char *n = setting("LW_EMULATED_GPUS");
+    return *n ? (int)strtol(n, NULL, 10) : 1;
+}
 CALL(DeviceGetCount, int *n)
 {
     FAIL_AT_WILL(999);
-    *n = 1;
+    *n = gpus();
     return 0;
 }
 CALL(DeviceGet, int *d, int i)
 {
     FAIL_AT_WILL(101);
     *d = i;
-    return i == 0 ? 0 : 101;
+    return i < gpus() ? 0 : 101;
 }
 CALL(DeviceGetName, char *s, int n, int d)
 {
     FAIL_AT_WILL(999);
     snprintf(s, (size_t)n, "emulated GPU");
-    return d;
+    return d < gpus() ? 0 : 101;
 }
 /* LW_EMULATED_SHARED: bytes of shared memory that a block may have. */
 static int shared_most(void)
@@ -196,13 +202,13 @@ CALL(DeviceGetAttribute, int *v, int a, int d)
              : strcmp(gpu, "old") == 0 ? 7
              : strcmp(gpu, "8.0") == 0 ? 8
                                        : 9;
-    return d;
+    return d < gpus() ? 0 : 101;
 }
 CALL(DeviceTotalMem_v2, size_t *n, int d)
 {
     FAIL_AT_WILL(999);
     *n = memory_bytes();
-    return d;
+    return d < gpus() ? 0 : 101;
 }
 CALL(DevicePrimaryCtxRetain, lw_cu_context **c, int d)
 {

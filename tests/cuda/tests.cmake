@@ -18,21 +18,19 @@ endif()
 target_compile_options(emulated_gpu PRIVATE -O3 -fvisibility=default -fno-sanitize=all -Wno-missing-prototypes -Wno-double-promotion)
 target_link_libraries(emulated_gpu PRIVATE m)
 set_target_properties(emulated_gpu PROPERTIES OUTPUT_NAME cuda SUFFIX ".so.1" LIBRARY_OUTPUT_DIRECTORY ${dir})
-add_test(NAME test_cuda_ops COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-set_tests_properties(test_cuda_ops PROPERTIES LABELS cuda TIMEOUT 900
-  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_OPS_LEAST=187")
+# gpu_cases(NAME LIMIT_S ENVIRONMENT ARGUMENTS..): `leeway check --device cuda` on the emulated GPU
+function(gpu_cases name limit environment)
+  add_test(NAME ${name} COMMAND leeway-check --device cuda ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS cuda TIMEOUT ${limit}
+    ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};${environment}")
+endfunction()
+gpu_cases(test_cuda_ops 900 "" --filter ops. --least 187)
 # without products of four warps: those of tensor cores of 8.0
-add_test(NAME test_cuda_ops_8_0 COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-set(products "LW_OPS_ONLY=fixed_bf16,few_tiles,narrow,apart,deep,rgb_tiles,dx_tiles")
-set_tests_properties(test_cuda_ops_8_0 PROPERTIES LABELS cuda TIMEOUT 300
-  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_EMULATED_GPU=8.0;LW_EMULATED_SHARED=101376;LW_OPS_LEAST=18;${products}")
+gpu_cases(test_cuda_ops_8_0 300 "LW_EMULATED_GPU=8.0;LW_EMULATED_SHARED=101376"
+  --filter fixed_bf16,few_tiles,narrow,apart,deep,rgb_tiles,dx_tiles --least 18)
 # on one multiprocessor, for which few tiles are many
-add_test(NAME test_cuda_ops_one COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-set_tests_properties(test_cuda_ops_one PROPERTIES LABELS cuda TIMEOUT 300
-  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda;LW_EMULATED_MULTIPROCESSORS=1;LW_OPS_LEAST=8;LW_OPS_ONLY=conv3_stay,half_tiles,few_tiles")
-add_test(NAME test_cuda_drift COMMAND test_drift_device WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-set_tests_properties(test_cuda_drift PROPERTIES LABELS cuda TIMEOUT 900
-  ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};LW_OPS_DEVICE=cuda")
+gpu_cases(test_cuda_ops_one 300 "LW_EMULATED_MULTIPROCESSORS=1" --filter conv3_stay,half_tiles,few_tiles --least 8)
+gpu_cases(test_cuda_drift 900 "" --filter drift. --least 29)
 add_test(NAME test_cuda_networks COMMAND test_golden_networks WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 add_test(NAME test_cuda_rehearsal COMMAND test_golden_rehearsal WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(test_cuda_networks test_cuda_rehearsal PROPERTIES LABELS cuda TIMEOUT 900

@@ -236,6 +236,21 @@ static int teardown_case(void **state)
     return 0;
 }
 
+bool check_chosen(const char *name, const char *filter)
+{
+    char part[96];
+    if (!*filter)
+        return true;
+    for (; *filter; filter += *filter == ',') {
+        size_t n = strcspn(filter, ",");
+        snprintf(part, sizeof part, "%.*s", (int)n, filter);
+        if (n > 0 && n < sizeof part && strstr(name, part))
+            return true;
+        filter += n;
+    }
+    return false;
+}
+
 typedef struct check_options {
     int isa; /* -1: all */
     const char *filter;
@@ -267,11 +282,11 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
 {
     check_options o;
     if (parse(argc, argv, &o)) {
-        fprintf(
-            stderr,
-            "usage: %s [--isa ref|avx2|avxvnni|avx512|avx512bf16|amx] [--filter TEXT] [--seed N] "
-            "(levels this machine has)\n",
-            argv[0]);
+        fprintf(stderr,
+                "usage: %s [--isa ref|avx2|avxvnni|avx512|avx512bf16|amx] [--filter TEXT[,TEXT..]] "
+                "[--seed N] "
+                "(levels this machine has)\n",
+                argv[0]);
         return 2;
     }
     size_t most = n_cases * LW_ISA_COUNT, n = 0;
@@ -282,7 +297,7 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
         for (size_t i = 0; i < n_cases; i++) {
             snprintf(names[n], sizeof names[n], "%s.%s.%s", family, cases[i].name,
                      lw_isa_name((lw_isa)l));
-            if ((o.isa >= 0 && l != o.isa) || !strstr(names[n], o.filter))
+            if ((o.isa >= 0 && l != o.isa) || !check_chosen(names[n], o.filter))
                 continue;
             runs[n] = (check_run){.c = &cases[i], .t = {.isa = (lw_isa)l, .seed = o.seed}};
             tests[n] = (struct CMUnitTest){.name = names[n],

@@ -18,7 +18,7 @@
  *   }
  *
  * Each case runs once per ISA level from ref to the machine's best. Options: --isa LEVEL (only this
- * one), --filter TEXT (cases whose family.case.isa contains it), --seed N. Buffers end at an
+ * one), --filter TEXT[,TEXT..] (cases whose family.case.isa contains one), --seed N. Buffers end at an
  * unmapped page, so a read past the end is a SIGSEGV that cmocka reports; the bytes before and the
  * gap behind are canaries. The largest error of each case is printed. Failures print both values
  * and the seed.
@@ -44,6 +44,9 @@ typedef struct check_case {
     const char *name;
     check_fn *fn;
 } check_case;
+
+/* Has this name one of the filter's texts, with commas between them, in it? An empty filter is in all names. */
+bool check_chosen(const char *name, const char *filter);
 
 enum { CHECK_NO_CASE = 3 };
 /* Parses options, runs everything, returns the process exit status: 0, 1 something failed, 2 usage,

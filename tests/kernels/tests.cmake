@@ -30,7 +30,7 @@ lw_test(test_peak kernels/test_peak.c kernels check base)
 lw_test(test_pixels kernels/test_pixels.c kernels check base)
 
 # leeway-check: all of the above in one program beside `leeway`, for `leeway check`. A family is a test_<family>.c whose
-# main is renamed.
+# main is renamed. The cases of tests/ops are there for other devices.
 set(list "")
 set(objects "")
 foreach(family cast ew norm kernels_gemm kernels_conv reduce optim attention random pooling resample resample_picture blur simd drift drift_laws drift_doors drift_low softmax stats pairs peak pixels winograd depthwise)
@@ -45,7 +45,10 @@ foreach(family cast ew norm kernels_gemm kernels_conv reduce optim attention ran
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/leeway_check.def CONTENT "${list}")
 add_executable(leeway-check ${CMAKE_SOURCE_DIR}/tests/kernels/leeway_check.c ${objects})
+foreach(file op_cases op_check on_device drift_on_device)
+  target_sources(leeway-check PRIVATE ${CMAKE_SOURCE_DIR}/tests/ops/${file}.c)
+endforeach()
 target_include_directories(leeway-check PRIVATE ${CMAKE_BINARY_DIR}/generated)
-target_link_libraries(leeway-check PRIVATE lw_kernels lw_check lw_base)
+target_link_libraries(leeway-check PRIVATE lw_backend lw_kernels lw_check lw_base)
 add_dependencies(programs leeway-check)
 install(TARGETS leeway-check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -40,9 +40,14 @@ lw_val op_rows(op_ctx *c, int32_t n);             /* i64 row ids 1000, 1001, ...
 
 /* Runs one case; prints what failed and returns the number of failures. */
 int op_check(const op_case *c);
-/* The same forward only, on another device against the CPU's oracle: failures, or -1 where the device
- * does not compute an op of it (LW_EDEVICE). */
-int op_check_on(const op_case *c, const char *device);
+/* The same forward only, on another device against the CPU's oracle. */
+typedef struct op_result {
+    int64_t compared; /* elements */
+    double worst;     /* greatest difference, as the tolerance counts it */
+    bool absent;      /* the device does not compute an op of it: LW_EDEVICE */
+} op_result;
+/* 1: within the tolerance; 0: not; < 0: an error, with its message. */
+int op_check_on(const op_case *c, lw_device *dev, op_result *r);
 /* Was this op in the graph (or its gradient) of any case so far? */
 bool op_seen(lw_op op);
 

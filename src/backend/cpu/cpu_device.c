@@ -8,9 +8,11 @@ static cpu_lower_fn *const lowerings[LW_OP_COUNT] = {
 #undef OP
 };
 
-static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out)
+static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, uint32_t fixed,
+                 lw_lowered *out)
 {
     cpu *d = self;
+    (void)fixed;
     cpu_lower c = {.k = &d->k, .dev = &d->dev, .arena = a, .g = g, .n = n, .out = out};
     *out = (lw_lowered){0};
     return lowerings[n->op](&c);

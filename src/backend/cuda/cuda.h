@@ -11,6 +11,7 @@ int lw_cuda_open(const char *name, const lw_backend_options *options, lw_device 
 int lw_cuda_there(const char *name);
 /* One line for a person about GPU number i: its name, or (LW_EDEVICE) why it cannot be used. */
 int lw_cuda_describe(int i, char *line, size_t size);
+int lw_cuda_count(void); /* 0: no driver, or it sees none */
 /* Does this program hold kernels for GPUs? */
 bool lw_cuda_built(void);
 

@@ -61,19 +61,32 @@ static lw_cu_ptr device_ptr(const void *p)
     return (lw_cu_ptr)(uintptr_t)p;
 }
 
+static int fits(void *self, size_t bytes)
+{
+    cuda *d = self;
+    char needed[32], free[32], whole[32];
+    size_t room = 0, all = 0;
+    LW_TRY(lw_cuda_enter(d));
+    LW_TRY(lw_cuda_check(d, d->cu.MemGetInfo_v2(&room, &all), "asking for free memory"));
+    if (bytes <= room)
+        return 0;
+    lw_alloc_failed(bytes);
+    return lw_fail(LW_ENOMEM, "%s: no room for %s, %s of %s are free", d->dev.name,
+                   lw_fmt_bytes(needed, bytes), lw_fmt_bytes(free, room), lw_fmt_bytes(whole, all));
+}
+
 static void *alloc_block(void *self, size_t bytes)
 {
     cuda *d = self;
-    size_t room = 0, all = 0;
     lw_cu_ptr p = 0;
-    if (lw_cuda_enter(d) < 0 ||
-        lw_cuda_check(d, d->cu.MemGetInfo_v2(&room, &all), "asking for free memory") < 0)
+    if (fits(d, bytes) < 0)
         return NULL;
-    int rc = bytes > room ? LW_CU_OUT_OF_MEMORY : d->cu.MemAlloc_v2(&p, LW_MAX(bytes, (size_t)1));
-    if (rc == LW_CU_OUT_OF_MEMORY) {
+    int rc = d->cu.MemAlloc_v2(&p, LW_MAX(bytes, (size_t)1));
+    if (rc == LW_CU_OUT_OF_MEMORY) { /* in pieces, or another program was faster */
+        char needed[32];
         lw_alloc_failed(bytes);
-        lw_fail(LW_ENOMEM, "%s: no room for %zu bytes, %zu of %zu are free", d->dev.name, bytes,
-                room, all);
+        lw_fail(LW_ENOMEM, "%s: no room for %s in one piece", d->dev.name,
+                lw_fmt_bytes(needed, bytes));
         return NULL;
     }
     if (lw_cuda_check(d, rc, "allocating") < 0)
@@ -262,31 +275,6 @@ int lw_cuda_f32(const cuda_lower *c, int ids)
     return 0;
 }
 
-static bool is_output(const lw_graph *g, const lw_node *n)
-{
-    for (int i = 0; i < lw_graph_output_count(g); i++)
-        if (lw_val_node(g, lw_graph_output_at(g, i)->val) == n)
-            return true;
-    return false;
-}
-
-/* Of weights alone, and no output, which every run makes. */
-static bool of_weights(const lw_graph *g, lw_val v)
-{
-    const lw_node *n = lw_val_node(g, v);
-    if (lw_node_is(n, LW_OPF_VARIES) || is_output(g, n))
-        return false;
-    for (int i = 0; i < n->n_in; i++)
-        if (lw_val_ok(n->in[i]) && !of_weights(g, n->in[i]))
-            return false;
-    return true;
-}
-
-bool lw_cuda_fixed(const cuda_lower *c, int i)
-{
-    return !cuda_has(c, i) || of_weights(c->g, c->n->in[i]);
-}
-
 void *lw_cuda_arg(cuda_lower *c, size_t bytes, lw_task_fn *fn)
 {
     cuda_step *s = lw_arena_alloc(c->arena, bytes);
@@ -300,9 +288,10 @@ void *lw_cuda_arg(cuda_lower *c, size_t bytes, lw_task_fn *fn)
     return s;
 }
 
-static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out)
+static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, uint32_t fixed,
+                 lw_lowered *out)
 {
-    cuda_lower c = {.d = self, .arena = a, .g = g, .n = n, .out = out};
+    cuda_lower c = {.d = self, .arena = a, .g = g, .n = n, .fixed = fixed, .out = out};
     *out = (lw_lowered){0};
     return lowerings[n->op] ? lowerings[n->op](&c) : lw_cuda_lacks(&c, "");
 }
@@ -447,6 +436,16 @@ int lw_cuda_describe(int i, char *line, size_t size)
     return rc;
 }
 
+int lw_cuda_count(void)
+{
+    lw_cuda_driver cu;
+    int n = 0;
+    if (lw_cuda_driver_open(&cu, &n) < 0)
+        return 0;
+    lw_cuda_driver_close(&cu);
+    return n;
+}
+
 static int open_device(cuda *d)
 {
     char line[256];
@@ -504,6 +503,7 @@ int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
     d->memory = (lw_memory){.self = d,
                             .alloc = alloc_block,
                             .free = free_block,
+                            .fits = fits,
                             .read = read_block,
                             .write = write_block};
     int rc = open_device(d);

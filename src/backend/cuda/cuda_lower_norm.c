@@ -123,7 +123,7 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
                           .eps = at->eps,
                           .store = at->store == LW_BF16,
                           .narrow = x.dtype == LW_BF16};
-    s->a.fixed = lw_cuda_fixed(c, 1) && lw_cuda_fixed(c, 2);
+    s->a.fixed = cuda_fixed(c, 1) && cuda_fixed(c, 2);
     s->a.scale_pitch = cuda_has(c, 3) ? lw_val_pitch(c->g, c->n->in[3]) : 0;
     s->a.shift_pitch = cuda_has(c, 4) ? lw_val_pitch(c->g, c->n->in[4]) : 0;
     choose(s);

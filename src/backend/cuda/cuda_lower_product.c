@@ -299,7 +299,7 @@ static int choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_c
     a->image = packed && ((const lw_attr_pack *)weights->attr)->p[PACK_IMAGE];
     set_plain(s, narrow ? narrow_one : wide_one);
     a->w_narrow = cuda_in(c, 1).dtype == LW_BF16;
-    a->fixed = lw_cuda_fixed(c, 1);
+    a->fixed = cuda_fixed(c, 1);
     a->w_pitch = packed ? pitch_of(a->k) : narrow ? 0 : pitch;
     a->store = cuda_out(c, 0).dtype == LW_BF16;
     a->residual_narrow = cuda_has(c, s->residual) && cuda_in(c, s->residual).dtype == LW_BF16;

@@ -52,6 +52,7 @@ typedef struct cuda_lower {
     lw_arena *arena;
     const lw_graph *g;
     const lw_node *n;
+    uint32_t fixed; /* lw_device.lower's */
     lw_lowered *out;
 } cuda_lower;
 typedef int cuda_lower_fn(cuda_lower *c);
@@ -111,9 +112,11 @@ void *lw_cuda_arg(cuda_lower *c, size_t bytes, lw_task_fn *fn);
 int lw_cuda_lacks(const cuda_lower *c, const char *what);
 /* Refuses every operand and result that is not f32, but for input `ids` (-1: none). */
 int lw_cuda_f32(const cuda_lower *c, int ids);
-/* Input i is not there, or no kernel of a recording writes it, so that they may read it before they wait: a weight, or what is
- * made of weights before any run. */
-bool lw_cuda_fixed(const cuda_lower *c, int i);
+/* No kernel of a recording writes input i: they may read it before they wait. */
+static inline bool cuda_fixed(const cuda_lower *c, int i)
+{
+    return c->fixed >> i & 1;
+}
 
 static inline lw_type cuda_in(const cuda_lower *c, int i)
 {

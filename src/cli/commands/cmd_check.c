@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_signal.h"
+#include "session/session.h"
 
 typedef struct check_cli {
     const char *filter, *isa;
@@ -16,9 +17,11 @@ typedef struct check_cli {
 
 static const lw_option options[] = {
     {LW_OPT(check_cli, filter), .name = "filter", .unit = "text",
-     .help = "only checks whose family.case.isa contains this, e.g. gemm, conv.sizes, .avx2"},
+     .help = "only checks whose family.case.isa contains this, or one of several with commas "
+             "between them, e.g. gemm, "
+             "conv.sizes, .avx2; on a GPU family.case: ops.conv, drift."},
     {LW_OPT(check_cli, isa), .name = "isa", .choices = "ref|avx2|avxvnni|avx512|avx512bf16|amx",
-     .help = "only this level (default: every level of this machine)"},
+     .help = "only this level of the CPU (default: every level of this machine)"},
     {.name = NULL}};
 
 /* The program beside this one; LW_EUNSUPPORTED when the build has none. */
@@ -37,9 +40,36 @@ static int find_program(char *path, size_t size)
     return 0;
 }
 
+/* Only words that are there are handed over. */
+static void add_words(char **argv, int *n, const char *const *words, size_t n_words)
+{
+    for (size_t i = 0; i < n_words; i++)
+        if (words[i])
+            argv[(*n)++] = (char *)(uintptr_t)words[i];
+}
+
+/* NULL: the CPU. */
+static int choose_gpu(const lw_cli *cli, const check_cli *o, const char **device)
+{
+    *device = lw_str_eq(cli->global.device, "cpu") ? NULL : cli->global.device;
+    if (!*device)
+        return 0;
+    if (o->isa)
+        return lw_fail(LW_EUSAGE, "--isa %s is a level of the CPU; use --device cpu", o->isa);
+    if (!lw_backend_has_gpu_kernels()) {
+        lw_backend_refuse();
+        return lw_fail(LW_EDEVICE,
+                       "%s: this program was built without nvcc and has no kernels for GPUs",
+                       *device);
+    }
+    lw_backend_begin();
+    return 0;
+}
+
 static int run(const lw_cli *cli, const void *config)
 {
     const check_cli *o = config;
+    const char *device;
     char path[PATH_MAX], seed[32];
     char *argv[12] = {path};
     int n = 1;
@@ -47,17 +77,17 @@ static int run(const lw_cli *cli, const void *config)
     LW_TRY(find_program(path, sizeof path));
     if (o->isa)
         LW_TRY(lw_isa_named("--isa ", o->isa, "", &level));
+    LW_TRY(choose_gpu(cli, o, &device));
     snprintf(seed, sizeof seed, "%lld", (long long)cli->global.seed);
-    const char *rest[] = {o->filter ? "--filter" : NULL,
-                          o->filter,
-                          o->isa ? "--isa" : NULL,
-                          o->isa,
-                          "--seed",
-                          seed,
-                          cli->global.json ? "--json" : NULL};
-    for (size_t i = 0; i < LW_COUNT(rest); i++)
-        if (rest[i])
-            argv[n++] = (char *)(uintptr_t)rest[i];
+    const char *of_gpu[] = {"--device", device};
+    const char *of_cpu[] = {o->isa ? "--isa" : NULL, o->isa, "--seed", seed};
+    const char *of_both[] = {o->filter ? "--filter" : NULL, o->filter,
+                             cli->global.json ? "--json" : NULL};
+    if (device)
+        add_words(argv, &n, of_gpu, LW_COUNT(of_gpu));
+    else
+        add_words(argv, &n, of_cpu, LW_COUNT(of_cpu));
+    add_words(argv, &n, of_both, LW_COUNT(of_both));
     fflush(stdout);
     lw_signal_writes(false);
     execv(path, argv);
@@ -70,10 +100,12 @@ const lw_command lw_cmd_check = {
     .usage = "[--filter TEXT] [--isa LEVEL] [options]",
     .notes = "Runs every kernel at every level this CPU has on odd sizes, misaligned buffers and "
              "special values, and prints "
-             "the largest error. Ends with exit code 1 when one exceeds its bound.",
-    .examples = "leeway check\nleeway check --filter gemm --isa avx2 --seed 7",
+             "the largest error. With --device cuda every op and the drift field are computed on "
+             "the GPU and compared with the CPU's plain references (--seed does not change their "
+             "values). Ends with exit code 1 when an error exceeds its bound.",
+    .examples = "leeway check\nleeway check --filter gemm --isa avx2 --seed 7\n"
+                "leeway check --device cuda",
     .options = {options},
-    .cpu_only = "it compares the kernels of the CPU",
     .config_size = sizeof(check_cli),
     .run = run,
 };

@@ -28,15 +28,30 @@ static bool is_present(size_t i)
     return features[i].present || (features[i].module && lw_module_there(features[i].module));
 }
 
+/* About GPU number i, or why it cannot be used; number 0: why there is none. */
+static bool gpu_line(int i, char line[256])
+{
+    bool found = lw_backend_gpu(i, line, 256) == 0;
+    if (!found)
+        snprintf(line, 256, "%s", lw_errmsg());
+    return found;
+}
+
 static json_t *build_tree(const lw_cli *cli, lw_isa isa)
 {
     json_t *tree = lw_machine_json(cli->global.threads, isa), *on = json_object();
     json_object_set_new(tree, "isa_best", json_string(lw_isa_name(lw_isa_best())));
-    char gpu[256];
-    bool found = lw_backend_gpu(gpu, sizeof gpu) == 0;
+    char line[256];
+    bool found = false;
+    json_t *gpus = json_array();
+    for (int i = 0; i < LW_MAX(lw_backend_gpu_count(), 1); i++) {
+        found |= gpu_line(i, line);
+        json_array_append_new(gpus, json_string(line));
+    }
     json_object_set_new(tree, "devices",
                         found ? json_pack("[ss]", "cpu", "cuda") : json_pack("[s]", "cpu"));
-    json_object_set_new(tree, "gpu", json_string(found ? gpu : lw_errmsg()));
+    json_object_set(tree, "gpu", json_array_get(gpus, 0));
+    json_object_set_new(tree, "gpus", gpus);
     for (size_t i = 0; i < LW_COUNT(features); i++)
         json_object_set_new(on, features[i].name, json_boolean(is_present(i)));
     json_object_set_new(tree, "features", on);
@@ -54,6 +69,7 @@ static void print_features(bool present)
 static void print_text(const lw_cli *cli, lw_isa isa)
 {
     char memory[32], gpu[256];
+    bool found = false;
     lw_cli_print("leeway    %s (%s)\n", lw_build_version(), lw_build_commit());
     lw_cli_print("compiler  %s\n", lw_build_compiler());
     lw_cli_print("with     ");
@@ -64,11 +80,16 @@ static void print_text(const lw_cli *cli, lw_isa isa)
     lw_cli_print("isa       %s (best here: %s)\n", lw_isa_name(isa), lw_isa_name(lw_isa_best()));
     lw_cli_print("threads   %d of %d CPUs\n", (int)cli->global.threads, lw_core_count());
     lw_cli_print("memory    %s\n", lw_fmt_bytes(memory, lw_memory_total()));
-    bool found = lw_backend_gpu(gpu, sizeof gpu) == 0;
+    for (int i = 0; i < lw_backend_gpu_count(); i++)
+        found |= gpu_line(i, gpu);
     lw_cli_print("devices   cpu%s\n", found ? ", cuda" : "");
-    lw_cli_print(
-        "gpu       %s%s\n", found ? gpu : lw_errmsg(),
-        found && !lw_backend_has_gpu_kernels() ? "; but this program was built without nvcc" : "");
+    for (int i = 0; i < LW_MAX(lw_backend_gpu_count(), 1); i++) {
+        bool usable = gpu_line(i, gpu);
+        lw_cli_print("%s%s%s\n", i ? "          " : "gpu       ", gpu,
+                     usable && !lw_backend_has_gpu_kernels()
+                         ? "; but this program was built without nvcc"
+                         : "");
+    }
 }
 
 static void print_peak(const lw_machine_peak *m)

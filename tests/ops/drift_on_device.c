@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The drift field of a device (LW_OPS_DEVICE, else the CPU) against the oracle in double: every variant, sizes at the edges
- * of a GPU's tiles, and vectors that are hard for products: far, collapsed, repeated, with a common offset, not a number.
- * LW_DRIFT_LARGE=1 adds a case that takes minutes where the device is emulated, LW_DRIFT_FIRST=1 ends at the first wrong one,
- * LW_DRIFT_CASE=NAME is one of them alone.
+ * The drift field of a device against the oracle in double: every variant, sizes at the edges of a GPU's tiles, and vectors
+ * that are hard for products: far, collapsed, repeated, with a common offset, not a number. The case `large`, which takes
+ * minutes where the device is emulated, is computed where it is asked for alone.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "ops/on_device.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "backend/backend.h"
 #include "base/base.h"
@@ -96,8 +92,8 @@ typedef struct field_data {
 
 static void *numbers(int64_t n, size_t size)
 {
-    void *p = calloc((size_t)n + 1, size);
-    assert_non_null(p);
+    void *p = lw_calloc((size_t)n + 1, size);
+    LW_ASSERT(p, "%s", lw_errmsg());
     return p;
 }
 
@@ -163,12 +159,12 @@ static void make(const field_case *k, field_data *d)
 static void clear(field_data *d)
 {
     for (int i = 0; i < ARRAYS; i++) {
-        free(d->in[i]);
-        free(d->wide[i]);
+        lw_free(&d->in[i]);
+        lw_free(&d->wide[i]);
     }
     for (int i = 0; i < RESULTS; i++) {
-        free(d->got[i]);
-        free(d->want[i]);
+        lw_free(&d->got[i]);
+        lw_free(&d->want[i]);
     }
 }
 
@@ -198,10 +194,9 @@ static void oracle(const field_case *k, field_data *d)
                           .pos = d->wide[POS],
                           .unc = d->wide[UNC],
                           .w_u = d->wide[W]};
-    void *work = malloc(lw_drift_work_f64(&s));
-    assert_non_null(work);
+    char *work = numbers((int64_t)lw_drift_work_f64(&s), 1);
     lw_drift_run_f64(&io, &s, work);
-    free(work);
+    lw_free(&work);
     d->want[LOSS][0] = d->want[STATS][2];
 }
 
@@ -210,7 +205,7 @@ static void oracle(const field_case *k, field_data *d)
 static const char *const in_name[ARRAYS] = {"x", "pos", "unc", "w"};
 static const char *const out_name[RESULTS] = {"f", "dx", "loss", "stats"};
 
-static lw_graph *build(const field_case *k)
+static int build(const field_case *k, lw_graph **out)
 {
     lw_attr_drift a = {.groups = k->g,
                        .n = k->n,
@@ -225,9 +220,9 @@ static lw_graph *build(const field_case *k)
                        .variant = (int32_t)k->variant};
     const int32_t each[] = {k->n, k->np, k->nu};
     lw_val in[ARRAYS] = {LW_NOVAL, LW_NOVAL, LW_NOVAL, LW_NOVAL};
-    lw_graph *g = NULL;
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     memcpy(a.tau, tau_of(k), sizeof a.tau);
-    assert_int_equal(lw_graph_new(&g), 0);
+    LW_TRY(lw_graph_new(&g));
     for (int i = 0; i < ARRAYS; i++)
         if (i < UNC || k->nu)
             in[i] = lw_input(g, in_name[i],
@@ -238,39 +233,34 @@ static lw_graph *build(const field_case *k)
     lw_graph_output_add(g, "dx", o.dx, LW_NOVAL);
     lw_graph_output_add(g, "loss", o.loss, LW_NOVAL);
     lw_graph_output_add(g, "stats", o.stats, LW_NOVAL);
-    return g;
+    *out = lw_steal(&g);
+    return 0;
 }
 
-/* Three runs, of which a device may record the later ones: the same bits. */
-static void compute(const field_case *k, field_data *d, const char *device)
+/* Three runs, of which a device may record the later ones: 1 with the same bits in all, else 0. */
+static int compute(const field_case *k, field_data *d, lw_device *dev)
 {
-    lw_device *dev = NULL;
-    lw_plan *plan = NULL;
-    lw_exec *exec = NULL;
-    assert_int_equal(
-        lw_backend_open(device, &(lw_backend_options){.threads = 1, .isa = lw_isa_best()}, &dev),
-        0);
-    lw_graph *g = build(k);
-    if (lw_compile(g, dev, &(lw_compile_opts){.opt = 1}, &plan) < 0)
-        fail_msg("%s: %s", k->name, lw_errmsg());
-    assert_int_equal(lw_exec_new(plan, LW_SLAB_PARAM, &exec), 0);
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
+    LW_CLEANUP(lw_exec_free) lw_exec *exec = NULL;
+    LW_TRY(build(k, &g));
+    LW_TRY(lw_compile(g, dev, &(lw_compile_opts){.opt = 1}, &plan));
+    LW_TRY(lw_exec_new(plan, LW_SLAB_PARAM, &exec));
     for (int i = 0; i < ARRAYS; i++)
         if (d->count[i])
             memcpy(lw_exec_write(exec, in_name[i]), d->in[i], sizeof(float) * (size_t)d->count[i]);
     for (int run = 0; run < (d->count[X] > 100000 ? 1 : 3); run++) {
-        assert_int_equal(lw_exec_run(exec, &(lw_tick){0}), 0);
+        LW_TRY(lw_exec_run(exec, &(lw_tick){0}));
         for (int i = 0; i < RESULTS; i++) {
             const float *y = lw_exec_read(exec, out_name[i]);
             size_t bytes = sizeof(float) * (size_t)d->results[i];
-            if (run > 0)
-                assert_memory_equal(y, d->got[i], bytes);
+            if (run > 0 && memcmp(y, d->got[i], bytes) != 0)
+                return 0;
             memcpy(d->got[i], y, bytes);
         }
     }
-    lw_exec_free(&exec);
-    lw_plan_free(&plan);
-    lw_graph_free(&g);
-    lw_backend_close(&dev);
+    LW_TRY(lw_backend_failed_on(dev));
+    return 1;
 }
 
 /* The greatest error and the root mean square of what is right. */
@@ -292,16 +282,13 @@ static error error_of(const field_data *d, int i)
 }
 
 /* Some are not numbers where all have to be none. */
-static int judge_none(const field_case *k, const field_data *d)
+static bool none_is_number(const field_data *d)
 {
-    int64_t numbers = 0;
     for (int i = 0; i < RESULTS; i++)
         for (int64_t e = 0; e < d->results[i]; e++)
-            numbers += !isnan(d->got[i][e]) &&
-                       (i != STATS || e == 0); /* S: the others are bounded */
-    if (numbers)
-        printf("%s: %lld results are numbers  WRONG\n", k->name, (long long)numbers);
-    return numbers > 0;
+            if (!isnan(d->got[i][e]) && (i != STATS || e == 0)) /* S: the others are bounded */
+                return false;
+    return true;
 }
 
 static double relative(double got, double want)
@@ -310,43 +297,44 @@ static double relative(double got, double want)
     return isnan(off) ? (double)INFINITY : off;
 }
 
-static int judge(const field_case *k, const field_data *d)
+/* The greatest error of all results: of F and dX over their root mean square, of statistics relative. */
+static double worst_of(const field_data *d)
 {
     error f = error_of(d, F), dx = error_of(d, DX);
-    double stats = relative((double)d->got[LOSS][0], d->want[LOSS][0]);
+    double worst = fmax(f.most / f.rms, dx.most / dx.rms);
+    worst = fmax(worst, relative((double)d->got[LOSS][0], d->want[LOSS][0]));
     for (int i = 0; i < d->results[STATS]; i++)
-        stats = fmax(stats, relative((double)d->got[STATS][i], d->want[STATS][i]));
-    int bad = !(f.most <= k->tol * f.rms) || !(dx.most <= k->tol * dx.rms) || !(stats <= k->tol);
-    printf("%-16s F %.2g off, of its root mean square %.2g; dX %.2g of it; statistics %.2g%s\n",
-           k->name, f.most, f.most / f.rms, dx.most / dx.rms, stats, bad ? "  WRONG" : "");
-    return bad;
+        worst = fmax(worst, relative((double)d->got[STATS][i], d->want[STATS][i]));
+    return worst;
 }
 
-static void test_field(void **state)
+static void check(const field_case *k, on_device *o, lw_device *dev)
 {
-    (void)state;
-    const char *device = getenv("LW_OPS_DEVICE"), *only = getenv("LW_DRIFT_CASE");
-    int bad = 0;
-    for (size_t i = 0; i < LW_COUNT(cases) && (!bad || !getenv("LW_DRIFT_FIRST")); i++) {
-        const field_case *k = &cases[i];
-        field_data d;
-        bool none = k->kind == BEYOND || k->kind == NO_NUMBER;
-        if (k->kind == BEYOND && !device) /* the CPU's reference goes on in double */
-            continue;
-        if (only ? strcmp(only, k->name) != 0
-                 : !strcmp(k->name, "large") && !getenv("LW_DRIFT_LARGE"))
-            continue;
-        make(k, &d);
-        oracle(k, &d);
-        compute(k, &d, device ? device : "cpu");
-        bad += none ? judge_none(k, &d) : judge(k, &d);
-        clear(&d);
+    char name[64];
+    field_data d;
+    snprintf(name, sizeof name, "drift.%s", k->name);
+    make(k, &d);
+    oracle(k, &d);
+    int rc = compute(k, &d, dev);
+    if (rc <= 0) {
+        on_device_failed(o, name, rc < 0 ? lw_errmsg() : "runs differ");
+    } else if (k->kind == BEYOND || k->kind == NO_NUMBER) {
+        on_device_compared(o, name, d.results[F], none_is_number(&d) ? 0.0 : (double)INFINITY, 0.0);
+    } else {
+        on_device_compared(o, name, d.results[F], worst_of(&d), k->tol);
     }
-    assert_int_equal(bad, 0);
+    clear(&d);
 }
 
-int main(void)
+void drift_on_device(on_device *o, lw_device *dev)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_field)};
-    return cmocka_run_group_tests_name("the drift field of a device", tests, NULL, NULL);
+    bool cpu = lw_str_eq(dev->name, "cpu");
+    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+        const field_case *k = &cases[i];
+        bool large = lw_str_eq(k->name, "large");
+        if (cpu && k->kind == BEYOND) /* the CPU's reference goes on in double */
+            continue;
+        if (large ? lw_str_eq(o->filter, "drift.large") : on_device_chosen(o, "drift", k->name))
+            check(k, o, dev);
+    }
 }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/on_device.h"
+
+#include <stdio.h>
+
+#include "backend/backend.h"
+#include "kernels/check.h"
+#include "ops/op_cases.h"
+
+bool on_device_chosen(const on_device *o, const char *family, const char *name)
+{
+    char full[96];
+    snprintf(full, sizeof full, "%s.%s", family, name);
+    return !(o->first && o->wrong) && check_chosen(full, o->filter);
+}
+
+void on_device_compared(on_device *o, const char *name, int64_t compared, double worst, double tol)
+{
+    bool ok = worst <= tol;
+    o->computed++;
+    o->wrong += !ok;
+    printf("  %-28s %-7s %10lld elements, max error %.3g, tolerance %.3g%s\n", name, o->device,
+           (long long)compared, worst, tol, ok ? "" : "  WRONG");
+}
+
+void on_device_failed(on_device *o, const char *name, const char *why)
+{
+    o->computed++;
+    o->wrong++;
+    printf("  %-28s %-7s failed: %s\n", name, o->device, why);
+}
+
+void ops_on_device(on_device *o, lw_device *dev)
+{
+    const op_case *c;
+    for (size_t i = 0; (c = op_case_at(i)); i++) {
+        char name[64];
+        op_result r;
+        if (!on_device_chosen(o, "ops", c->name))
+            continue;
+        snprintf(name, sizeof name, "ops.%s", c->name);
+        int rc = op_check_on(c, dev, &r);
+        if (r.absent) {
+            o->absent++;
+            printf("  %-28s %-7s not computed there: %s\n", name, o->device, lw_errmsg());
+        } else if (rc < 0) {
+            on_device_failed(o, name, lw_errmsg());
+        } else {
+            on_device_compared(o, name, r.compared, r.worst, c->tol);
+        }
+    }
+}
+
+int on_device_run(on_device *o, int least)
+{
+    lw_device *dev = NULL;
+    if (lw_backend_open(o->device, &(lw_backend_options){.threads = 1, .isa = lw_isa_best()},
+                        &dev) < 0) {
+        fprintf(stderr, "leeway check: error: %s\n", lw_errmsg());
+        return 6;
+    }
+    ops_on_device(o, dev);
+    drift_on_device(o, dev);
+    lw_backend_close(&dev);
+    if (o->computed + o->absent == 0) {
+        fprintf(stderr, "leeway check: no case has such a name\n");
+        return 2;
+    }
+    printf("%d cases on %s: %d wrong; %d have ops that are not computed there\n", o->computed,
+           o->device, o->wrong, o->absent);
+    return o->wrong > 0 || o->computed < least;
+}
