@@ -39,7 +39,7 @@ int lw_backend_choose(const char *name)
 {
     if (is_cuda(name))
         LW_TRY(lw_cuda_there(name));
-    snprintf(chosen, sizeof chosen, "%s", name);
+    snprintf(chosen, sizeof chosen, "%s", lw_str_eq(name, "cuda") ? "cuda:0" : name);
     return 0;
 }
 

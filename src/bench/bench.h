@@ -118,6 +118,8 @@ typedef struct lw_bench_change {
 } lw_bench_change;
 /* 0, or LW_EUSAGE naming what differs: processor, CPUs, threads, instruction set. */
 int lw_bench_same_machine(const lw_bench *base, const lw_bench *now);
+/* The device that its cases ran on: "cpu", "cuda:0". */
+const char *lw_bench_device(const lw_bench *b);
 /* Heap array (lw_free) of *n: the cases of `now` in order; with `gone` also those only the base
  * has. Cases without samples are left out. */
 int lw_bench_compare(const lw_bench *base, const lw_bench *now, bool gone, lw_bench_change **out,

@@ -22,7 +22,7 @@ lw_bench_verdict lw_bench_judge(const lw_summary *base, const lw_summary *now)
     return d < -margin && d_min < -margin_min ? LW_BENCH_BETTER : LW_BENCH_NOISE;
 }
 
-static const char *device_of(const lw_bench *b)
+const char *lw_bench_device(const lw_bench *b)
 {
     const char *name = json_string_value(json_object_get(b->machine, "device"));
     return name ? name : "cpu";
@@ -44,10 +44,10 @@ int lw_bench_same_machine(const lw_bench *base, const lw_bench *now)
                        "nothing about a change (--force compares them all the same)",
                        keys[i], lw_str_c(&was), lw_str_c(&is));
     }
-    if (!lw_str_eq(device_of(base), device_of(now)))
+    if (!lw_str_eq(lw_bench_device(base), lw_bench_device(now)))
         return lw_fail(LW_EUSAGE,
                        "not the same device: was %s and is %s (--force compares them all the same)",
-                       device_of(base), device_of(now));
+                       lw_bench_device(base), lw_bench_device(now));
     return 0;
 }
 

@@ -188,7 +188,6 @@ static void head_line(const lw_bench *b, lw_str *out)
 {
     const char *cpu = "", *isa = "", *commit = "";
     int64_t threads = 0;
-    double f32 = 0;
     const json_t *peak = json_object_get(
         json_object_get(json_object_get(json_object_get(b->machine, "peak"), "gflops"), "f32"),
         "all_threads");
@@ -197,9 +196,11 @@ static void head_line(const lw_bench *b, lw_str *out)
         lw_json_opt_str(b->machine, "machine", "commit", &commit) < 0 ||
         lw_json_opt_i64(b->machine, "machine", "threads", &threads) < 0)
         lw_errclear(); /* a file of someone else's making: say what there is */
-    f32 = json_number_value(peak);
-    lw_str_addf(out, "%s, %d threads, %s, commit %s; measured peak %.0f GFLOP/s f32\n", cpu,
-                (int)threads, isa, commit, f32);
+    lw_str_addf(out, "%s, %d threads, %s, commit %s; ", cpu, (int)threads, isa, commit);
+    if (peak)
+        lw_str_addf(out, "measured peak %.0f GFLOP/s f32\n", json_number_value(peak));
+    else
+        lw_str_addf(out, "computed on %s\n", lw_bench_device(b));
 }
 
 int lw_bench_text(const lw_bench *b, lw_str *out)
@@ -253,11 +254,12 @@ int lw_bench_changes_text(const lw_bench_change *c, int32_t n, lw_str *out)
 int lw_bench_csv(const lw_bench *b, lw_str *out)
 {
     static const char *const names[] = {
-        "method",     "batch_size", "mean_ms",      "p50_ms",          "p95_ms",
-        "p99_ms",     "std_ms",     "per_image_ms", "throughput_imgs", "suite",
-        "case",       "n",          "min_ms",       "cpu_ms",          "gflops",
-        "peak_share", "error",      "memory_bytes", "base_ms",         "max_abs_difference",
-        "skipped",    NULL};
+        "method",          "batch_size",   "mean_ms", "p50_ms",
+        "p95_ms",          "p99_ms",       "std_ms",  "per_image_ms",
+        "throughput_imgs", "suite",        "case",    "n",
+        "min_ms",          "cpu_ms",       "gflops",  "peak_share",
+        "error",           "memory_bytes", "base_ms", "max_abs_difference",
+        "skipped",         "device",       NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     lw_table_columns(&t, names, 1);
     for (int32_t i = 0; i < b->n; i++) {
@@ -281,6 +283,7 @@ int lw_bench_csv(const lw_bench *b, lw_str *out)
         lw_table_plain(&t, c->base_ms, 6);
         lw_table_plain(&t, c->difference, 6);
         lw_table_cell(&t, "%s", c->skipped);
+        lw_table_cell(&t, "%s", lw_bench_device(b));
     }
     lw_table_csv(&t, out);
     return lw_table_ok(&t);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli_command.h"
+#include "session/session.h"
 #include "formats/formats.h"
 
 bool lw_cli_given(const lw_cli *cli, const char *option)
@@ -54,6 +55,12 @@ void lw_cli_print(const char *fmt, ...)
     va_end(args);
     lw_str_add_clean(&text, lw_str_c(&raw), "\n");
     fputs(lw_str_c(&text), stdout); /* its error flag is looked at when the command has ended */
+}
+
+void lw_cli_print_result(json_t *tree)
+{
+    json_object_set_new(tree, "device", json_string(lw_backend_chosen()));
+    lw_cli_print_json(tree);
 }
 
 void lw_cli_print_json(const json_t *tree)

@@ -149,6 +149,8 @@ unset LW_EMULATED_BYTES
 
 expect 6 bench eval --device cuda
 err_has 'computed by the CPU'
+expect 6 bench --tune t.json --list --device cuda
+err_has "of the CPU's convolutions"
 expect 0 bench queue --list --device auto
 err_has '--device auto is cpu: bench queue is computed by the CPU'
 # The ops and the drift field on the GPU beside the CPU's references.

@@ -178,11 +178,15 @@ stop() { # SIGNAL OPTION...: an encode that is ended when rows are there
     [ ! -e part.npy ] || fails 'a half file has its name'
     expect 2 encode enc $many --output part.npy
     err_has 'of 4000 rows of an interrupted encode: go on with --resume'
-    stop KILL --resume
     sed 's/"isa": "[^"]*"/"isa": "another"/' part.npy.partial.json >state.json && mv state.json part.npy.partial.json
-    expect 0 encode enc $many --output part.npy --resume
+    stop KILL --resume
     err_has 'was begun at another'
+    sed 's/"device": "cpu"/"device": "cuda"/' part.npy.partial.json >state.json && mv state.json part.npy.partial.json
+    expect 2 encode enc $many --output part.npy --resume
+    err_has 'was begun on cuda, now cpu'
+    expect 0 encode enc $many --output part.npy --resume --device-change
     out_has 'rows were there before'
+    grep -q '"device": "cuda, cpu"' part.npy.json || fails 'the rows do not say by which devices'
     cmp -s whole.npy part.npy || fails 'interrupted twice: other bytes'
     [ -z "$(find . -name 'part.npy.partial*')" ] || fails 'the partial file is left'
     expect 0 encode enc $many --output part.npy --resume

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # kernel_use.sh FOLDER KERNELS.def NVCC: what ptxas said of every kernel while the program was built (FOLDER/*.use): each of
 # them for 8.0 and 9.0, those of family wgmma for 9.0a alone; at most 80 registers (three blocks of 256 threads on a
-# multiprocessor), nothing spilled, no products of four warps that wait for each other. Kernels whose shared memory is said at
+# multiprocessor), nothing spilled, no local memory (ew has 32 bytes, for
+# sines and cosines of numbers beyond 1e5), no products of four warps that wait for each other. Kernels whose shared memory is said at
 # their launch may take what is left to them by as many blocks as that memory has room for. Products of the
 # drift field take up to 128 (two blocks): each thread keeps 64 sums. Attention of bf16 may take 168 (three warps on a quarter
 # of a multiprocessor): its queries, scores and sums of 32 queries a warp are 128.
@@ -12,11 +13,12 @@ dir=$(mktemp -d) || exit 4
 trap 'rm -rf "$dir"' EXIT
 # What lies in the program is an image of each kind of GPU, and behind a header that gives its kind (2: machine code), the length
 # of the header and of the image, and the GPU. Machine code of sm_90 comes in words of 16 bytes, whose lowest 12 bits say what
-# it is: HMMA multiplies on tensor cores, HGMMA by four warps there, LDGSTS copies to shared memory by itself.
-# tensor_cores FAMILY OPCODE PRODUCTS COPIES: at least so many of them
-tensor_cores() {
+# it is: HMMA (23c) multiplies on tensor cores, HGMMA (9f0) by four warps there, LDGSTS (fae) copies to shared memory by itself,
+# LDG (981) loads from the GPU's memory; bits 9 to 11 of the second half are 6 for 16 bytes at a time.
+# in_code FAMILY PRODUCTS COPIES WIDE: at least so many products on tensor cores, copies, and loads or copies of 16 bytes
+in_code() {
     blob=$folder/cuda_$1.fatbin at=16
-    family=$1 opcode=$2 products=$3 copies=$4
+    family=$1 products=$2 copies=$3 wide=$4
     while :; do
         # shellcheck disable=SC2046
         set -- $(od -An -v -t u4 -w32 -j "$at" -N 32 "$blob")
@@ -25,17 +27,24 @@ tensor_cores() {
         at=$((at + $2 + $3))
     done
     od -An -v -t x2 -w16 -j $((at + $2)) -N "$3" "$blob" |
-        awk -v family="$family" -v opcode="$opcode" -v products="$products" -v copies="$copies" '
-        {o = substr($1, 2); mma += o == opcode; copy += o == "fae"}
-        END {printf "%s: %d products on tensor cores, %d copies to shared memory\n", family, mma, copy
-            exit !(mma >= products && copy >= copies)}' || exit 1
+        awk -v family="$family" -v products="$products" -v copies="$copies" -v wide="$wide" '
+        {o = substr($1, 2); is_wide = substr($5, 2, 1) ~ /[cd]/
+            mma += o == "23c" || o == "9f0"; copy += o == "fae"; load += (o == "981" || o == "fae") && is_wide}
+        END {printf "%s: %d products on tensor cores, %d copies to shared memory, %d loads and copies of 16 bytes\n", family, mma, copy, load
+            exit !(mma >= products && copy >= copies && load >= wide)}' || exit 1
 }
 folder=$1
-hmma=23c hgmma=9f0
-tensor_cores mma $hmma 24 3
-tensor_cores drift_mma $hmma 112 10
-tensor_cores flash $hmma 512 48
-tensor_cores wgmma $hgmma 16 16
+in_code mma 24 3 3
+in_code drift_mma 112 10 10
+in_code flash 512 48 48
+in_code wgmma 16 16 240
+in_code ffma 0 24 128
+in_code flash_f32 0 9 9
+in_code product 0 6 6
+in_code norm 0 0 32
+in_code move 0 0 8
+in_code ew 0 0 1
+in_code pixels 0 0 1
 # K(family, name, args, threads) and KS(family, name, args, threads, bytes), bytes as a sum of products of two
 sed -n 's/^KS\{0,1\}(\([a-z0-9_]*\), \([a-z0-9_]*\), [a-z_]*, \([A-Za-z0-9_]*\)\(, *\([0-9 *+]*\)\)\{0,1\})$/\1 \2 \3 \5/p' "$2" \
     >"$dir/kernels"
@@ -66,7 +75,9 @@ cat "$1"/cuda_*.use | awk -v list="$dir/kernels" '
         sub(/\047.*/, "", kernel); sub(/.*for .sm_/, "", arch); sub(/\047.*/, "", arch)}
     /bytes spill stores/ {
         match($0, /[0-9]+ bytes spill stores/); stores = substr($0, RSTART, RLENGTH) + 0
-        if (stores) {printf "%s, sm_%s: %d bytes spilled\n", kernel, arch, stores; bad = 1}}
+        if (stores) {printf "%s, sm_%s: %d bytes spilled\n", kernel, arch, stores; bad = 1}
+        if ($1 > (kernel ~ /^ew(_single)?$/ ? 32 : 0)) {
+            printf "%s, sm_%s: a stack of %d bytes\n", kernel, arch, $1; bad = 1}}
     /Used [0-9]+ registers/ {match($0, /Used [0-9]+/); used = substr($0, RSTART + 5, RLENGTH - 5) + 0
         limit = kernel ~ /^drift_(distances|distances_bf16|gather)$|^few_columns$/ ? 128 : kernel ~ /^flash_/ ? 168 : 80
         if (kernel in room && kernel !~ /^flash_/) limit = room[kernel]

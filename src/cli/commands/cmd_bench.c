@@ -320,7 +320,10 @@ static int check_tune(const lw_cli *cli, const bench_cli *o)
                 "the rules that come with the program; it does not go with %s: give one "
                 "of them",
                 other[i].name);
-    return 0;
+    if (!lw_str_starts(lw_backend_chosen(), "cuda"))
+        return 0;
+    lw_backend_refuse();
+    return lw_fail(LW_EDEVICE, "bench --tune is of the CPU's convolutions; use --device cpu");
 }
 
 static int run_tune(const lw_cli *cli, const bench_cli *o)

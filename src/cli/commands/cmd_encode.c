@@ -52,6 +52,10 @@ static const lw_option options[] = {
              "which picture each row is"},
     {LW_OPT(encode_cli, c.resume), .name = "resume", .fallback = "false", .group = "Output",
      .transient = true, .help = "go on with an encode that was interrupted"},
+    {LW_OPT(encode_cli, c.device_change), .name = "device-change", .fallback = "false",
+     .group = "Output", .transient = true,
+     .help = "with --resume, go on with rows that the CPU began on a GPU, or the other way round; "
+             "their last bits differ"},
     {.name = NULL}};
 
 static json_t *taps_json(const lw_encode_result *r)
@@ -88,7 +92,7 @@ static void print_json(const lw_cli *cli, const lw_encode_config *c, const lw_en
         json_object_set_new(j, "forward_seconds", lw_json_real(r->forward));
         json_object_set_new(j, "write_seconds", lw_json_real(r->write));
     }
-    lw_cli_print_json(j);
+    lw_cli_print_result(j);
 }
 
 static void print_speed(const lw_encode_result *r)

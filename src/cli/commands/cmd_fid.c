@@ -173,7 +173,7 @@ static void print_json(const lw_fid_config *c, const lw_fid_result *r)
         json_object_set(j, "verdict", r->verdict_json);
     if (r->n_probes)
         json_object_set_new(j, "probe", probe_json(r));
-    lw_cli_print_json(j);
+    lw_cli_print_result(j);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

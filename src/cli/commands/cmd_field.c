@@ -62,7 +62,7 @@ static void print_json(const lw_field_stats *s)
     json_object_set_new(t, "loss", lw_json_real(s->loss));
     json_object_set_new(t, "raw_mean_v2", numbers(s->raw_mean_v2, s->n_tau));
     json_object_set_new(t, "work_bytes", json_integer((json_int_t)s->work_bytes));
-    lw_cli_print_json(t);
+    lw_cli_print_result(t);
 }
 
 static void print_text(const lw_field_config *c, const lw_field_stats *s)

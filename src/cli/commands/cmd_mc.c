@@ -198,7 +198,7 @@ static void print_json(const lw_mc_config *c, const lw_mc_result *r)
     json_t *j = json_pack("{s:s, s:s, s:s, s:i, s:f, s:o}", "output_dir", c->output_dir, "page",
                           r->page, "answer", lw_str_c(&r->answer), "trials", (int)c->trials,
                           "dropout", c->dropout, "models", models);
-    lw_cli_print_json(j);
+    lw_cli_print_result(j);
 }
 
 static void print_costs(const lw_mc_config *c, const lw_mc_model_result *m)

@@ -56,7 +56,7 @@ static void print_json(const lw_run_result *r)
     json_object_set_new(t, "parameters", json_integer((json_int_t)r->parameters));
     json_object_set_new(t, "seconds", lw_json_real(r->seconds));
     json_object_set_new(t, "memory_bytes", json_integer((json_int_t)r->memory));
-    lw_cli_print_json(t);
+    lw_cli_print_result(t);
 }
 
 static int run(const lw_cli *cli, const void *config)

@@ -83,7 +83,7 @@ static void print_json(const lw_sample_config *c, const lw_sample_result *r)
                   (json_int_t)c->seed, "model_hash", hash, "parameters", (json_int_t)r->parameters,
                   "seconds", r->seconds, "images_per_sec", r->images_per_second, "memory_bytes",
                   (json_int_t)r->bytes, "precision", r->precision);
-    lw_cli_print_json(j);
+    lw_cli_print_result(j);
 }
 
 /* Pictures on stdout leave no room there for anything else. */

@@ -34,6 +34,8 @@ typedef struct lw_encode_file {
     lw_encode_kind kind;
     const json_t *about; /* what the rows are: an object of strings */
     const char *isa;     /* of the device: at another one the last bits may differ */
+    char device[64];     /* kind of the device: "cpu", "cuda"; behind a change of devices both */
+    bool device_change;  /* rows begun on another kind of device are gone on with */
     bool f32;            /* all arithmetic is: levels may then agree */
     int64_t rows, done;
     lw_encode_array array[LW_ENCODE_ARRAYS];
@@ -62,8 +64,8 @@ void lw_encode_file_close(lw_encode_file *f); /* what is unfinished stays */
 
 /* ---- encode_state.c ---- */
 /* Rows that OUTPUT.partial has: 0 when there is none. With `resume` LW_EUSAGE when they are of
- * another call, naming what differs; without when there are any. */
-int lw_encode_state_read(const lw_encode_file *f, bool resume, int64_t *done);
+ * another call, naming what differs, or of another device; without when there are any. */
+int lw_encode_state_read(lw_encode_file *f, bool resume, int64_t *done);
 int lw_encode_state_write(const lw_encode_file *f);
 /* Whether there is a whole OUTPUT of this very call, as its OUTPUT.json says. */
 bool lw_encode_state_whole(const lw_encode_file *f);

@@ -27,7 +27,9 @@ typedef struct lw_encode_config {
     int32_t threads, conv;
     const char *output; /* .safetensors, .npz or .npy */
     bool resume;        /* go on with what an interrupted encode left */
-    bool dry_run;       /* only say what would be written */
+    bool
+        device_change; /* though it was begun on the CPU and this is a GPU, or the other way round */
+    bool dry_run;      /* only say what would be written */
 } lw_encode_config;
 
 typedef struct lw_encode_tap {

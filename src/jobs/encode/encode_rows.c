@@ -80,7 +80,8 @@ int lw_encode_rows_save(lw_encode_rows *r, const lw_encode_file *f)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     lw_str_addf(&path, "%s.json", f->path);
-    if (path.failed || json_object_set(r->list, "about", (json_t *)f->about) < 0)
+    if (path.failed || json_object_set(r->list, "about", (json_t *)f->about) < 0 ||
+        json_object_set_new(r->list, "device", json_string(f->device)) < 0)
         return LW_ENOMEM;
     return lw_json_save(lw_str_c(&path), r->list);
 }

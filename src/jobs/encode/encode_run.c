@@ -151,9 +151,11 @@ static int lay_out(encode_state *s)
     *f = (lw_encode_file){.path = s->c->output,
                           .about = s->about,
                           .isa = s->dev->isa,
+                          .device_change = s->c->device_change,
                           .f32 = s->c->precision == LW_NUM_F32,
                           .rows = s->rows.n,
                           .part.fd = -1};
+    snprintf(f->device, sizeof f->device, "%.*s", (int)strcspn(s->dev->name, ":"), s->dev->name);
     LW_TRY(lw_encode_kind_of(f->path, &f->kind));
     if (lw_path_is_special(f->path))
         return lw_fail(LW_EUSAGE, "--output %s: rows are put into a file, not a pipe or device",

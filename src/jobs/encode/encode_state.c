@@ -2,6 +2,7 @@
 /* What a half written file holds, and whether that is what is asked for now. */
 #include "jobs/encode/encode_file.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *text_of(const json_t *about, const char *key)
@@ -20,13 +21,32 @@ static int check_same(const lw_encode_file *f, const json_t *then)
                : 0;
 }
 
-int lw_encode_state_read(const lw_encode_file *f, bool resume, int64_t *done)
+/* The devices of the rows that are there, and this one. */
+static int follow_device(lw_encode_file *f, const char *part, const char *then)
+{
+    LW_CLEANUP(lw_str_clear) lw_str both = {0};
+    if (strstr(then, f->device)) {
+        snprintf(f->device, sizeof f->device, "%s", then);
+        return 0;
+    }
+    if (!f->device_change)
+        return lw_fail(
+            LW_EUSAGE,
+            "%s was begun on %s, now %s: last bits of rows would differ; go on there, or "
+            "here with --device-change",
+            part, then, f->device);
+    lw_str_addf(&both, "%s, %s", then, f->device);
+    snprintf(f->device, sizeof f->device, "%s", lw_str_c(&both));
+    return both.failed ? LW_ENOMEM : 0;
+}
+
+int lw_encode_state_read(lw_encode_file *f, bool resume, int64_t *done)
 {
     LW_CLEANUP(lw_str_clear) lw_str part = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
     const char *where = lw_str_c(&f->state);
     const json_t *then = NULL;
-    const char *isa = f->isa;
+    const char *isa = f->isa, *device = f->device;
     int64_t rows = 0;
     *done = 0;
     lw_str_addf(&part, "%s" LW_PART_SUFFIX, f->path);
@@ -44,10 +64,13 @@ int lw_encode_state_read(const lw_encode_file *f, bool resume, int64_t *done)
                        lw_str_c(&part), (long long)rows, (long long)f->rows);
     LW_TRY(check_same(f, then));
     LW_TRY(lw_json_opt_str(j, where, "isa", &isa));
+    LW_TRY(lw_json_opt_str(j, where, "device", &device));
+    LW_TRY(follow_device(f, lw_str_c(&part), device));
     if (rows < 0 || rows > f->rows)
         return lw_fail(LW_EFORMAT, "%s: 'rows_done' is %lld of %lld", where, (long long)rows,
                        (long long)f->rows);
-    if (!(f->f32 ? lw_isa_same_f32(isa, f->isa) : lw_str_eq(isa, f->isa)))
+    bool same_device = !strchr(f->device, ',');
+    if (same_device && !(f->f32 ? lw_isa_same_f32(isa, f->isa) : lw_str_eq(isa, f->isa)))
         lw_log(LW_LOG_WARN, "encode", "%s was begun at %s, now %s: last bits of rows may differ",
                lw_str_c(&part), isa, f->isa);
     *done = rows;
@@ -57,8 +80,8 @@ int lw_encode_state_read(const lw_encode_file *f, bool resume, int64_t *done)
 int lw_encode_state_write(const lw_encode_file *f)
 {
     LW_CLEANUP(lw_json_drop)
-    json_t *j = json_pack("{s:I, s:s, s:O}", "rows_done", (json_int_t)f->done, "isa", f->isa,
-                          "about", f->about);
+    json_t *j = json_pack("{s:I, s:s, s:s, s:O}", "rows_done", (json_int_t)f->done, "isa", f->isa,
+                          "device", f->device, "about", f->about);
     return j ? lw_json_save(lw_str_c(&f->state), j) : LW_ENOMEM;
 }
 
