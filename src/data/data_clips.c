@@ -198,7 +198,8 @@ static void previous(const lw_clips *c, const sample *s, int32_t k, uint8_t *rgb
     if (blur > 0.01)
         lw_blur_u8(rgb, (uint8_t *)noise, side, side, 3, (float)blur);
     if (sd > 0)
-        c->kernels.random.normal(noise, pixels * 3, &row, key, (uint32_t)k, pixels * 3, 0, 1);
+        c->kernels.random.normal(noise, pixels * 3, &row, key, (uint32_t)k, pixels * 3, 0,
+                                 lw_random_blocks(pixels * 3));
     spread(rgb, sd > 0 ? noise : NULL, sd, pixels, pitch, to);
 }
 

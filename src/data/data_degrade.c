@@ -147,7 +147,8 @@ static int noise(lw_raster *im, double sd, uint64_t seed, int64_t row)
     lw_kernels_init(&k, lw_isa_best());
     for (int32_t y = 0; y < im->height; y++) {
         uint8_t *line = im->at + (size_t)y * n;
-        k.random.normal(x, (ptrdiff_t)n, &row, key, (uint32_t)y, (ptrdiff_t)n, 0, 1);
+        k.random.normal(x, (ptrdiff_t)n, &row, key, (uint32_t)y, (ptrdiff_t)n, 0,
+                        lw_random_blocks((ptrdiff_t)n));
         for (size_t i = 0; i < n; i++)
             line[i] = (uint8_t)lrint(fmin(fmax(line[i] + sd * (double)x[i], 0), 255));
     }

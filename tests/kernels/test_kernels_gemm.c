@@ -218,7 +218,8 @@ static void dropped(check *t)
         float *plain = check_out(t, p.m * p.n, 0);
         forward(t, &o, o.c, o.a, p.m, &(lw_epilogue){.drop = &d});
         forward(t, &o, plain, o.a, p.m, NULL);
-        all.random.dropout(plain, plain, d.p, d.ids, d.key, d.step, p.per * p.n, 0, p.m / p.per);
+        all.random.dropout(plain, plain, d.p, d.ids, d.key, d.step, p.per * p.n, 0,
+                           p.m / p.per * lw_random_blocks(p.per * p.n));
         if (t->isa != LW_ISA_REF) /* there sums are doubles until they are stored */
             check_same(t, o.c, plain, sizeof *plain * (size_t)(p.m * p.n), "N=%td", p.n);
         check_next(t);

@@ -105,6 +105,38 @@ static void normal_formula(check *t)
     }
 }
 
+/* Rows of several blocks, and blocks in any order: what rows as a whole have. */
+static void blocks(check *t)
+{
+    lw_kernels k = table(t);
+    const int64_t rows[] = {8, 1LL << 33};
+    for (int64_t n = LW_RANDOM_BLOCK - 1; n < 3 * LW_RANDOM_BLOCK; n += LW_RANDOM_BLOCK / 2 + 3) {
+        const lw_rng_key key = lw_rng_key_of(t->seed, (uint64_t)n);
+        const ptrdiff_t all = 2 * lw_random_blocks(n);
+        float *x = check_in(t, 2 * n, 1, -1, 1), *y = check_out(t, 2 * n, 1), *u = check_out(t, 2 * n, 1),
+              *z = check_out(t, 2 * n, 1), *plain = check_out(t, 2 * n, 0);
+        int32_t *w = check_bytes(t, (size_t)(2 * n) * 4, 1);
+        for (ptrdiff_t i = all - 1; i >= 0; i--) {
+            k.random.uniform(u, n, rows, key, 3, n, i, i + 1);
+            k.random.normal(z, n, rows, key, 3, n, i, i + 1);
+            k.random.below(w, n, rows, key, 3, 1000, n, i, i + 1);
+            k.random.dropout(y, x, 0.3f, rows, key, 3, n, i, i + 1);
+        }
+        lw_random_normal_ref(plain, n, rows, key, 3, n, 0, all);
+        check_same(t, z, plain, (size_t)(2 * n) * 4, "normal, n=%lld", (long long)n);
+        for (int64_t i = 0; i < 2 * n; i++) {
+            const uint64_t id = (uint64_t)rows[i / n], e = (uint64_t)(i % n);
+            const float real = (float)lw_rng_uniform(key, 3, id, e),
+                        kept = real >= 0.3f ? x[i] * (1.0f / (1.0f - 0.3f)) : 0.0f;
+            const uint32_t whole = lw_rng_below(key, 3, id, e, 1000);
+            check_same(t, u + i, &real, 4, "uniform, n=%lld", (long long)n);
+            check_same(t, w + i, &whole, 4, "below, n=%lld", (long long)n);
+            check_same(t, y + i, &kept, 4, "dropout, n=%lld", (long long)n);
+        }
+        check_next(t);
+    }
+}
+
 static int ascending(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;
@@ -170,7 +202,8 @@ static void dropout_rate(check *t)
     float *x = check_in(t, N, 0, 1, 1), *y = check_out(t, N, 0);
     x[3] = INFINITY; /* a dropped infinity is 0, not NaN */
     for (size_t i = 0; i < LW_COUNT(p); i++) {
-        k.random.dropout(y, x, p[i], &row, lw_rng_key_of(1, 2), 3, N, 0, 1);
+        k.random.dropout(y, x, p[i], &row, lw_rng_key_of(1, 2), 3, N, 0,
+                         lw_random_blocks(N));
         double kept = 0, sum = 0;
         for (int e = 0; e < N; e++) {
             kept += y[e] != 0.0f;
@@ -188,6 +221,7 @@ int main(int argc, char **argv)
     static const check_case cases[] = {{"known_answers", known_answers},
                                        {"words", words},
                                        {"normal_formula", normal_formula},
+                                       {"blocks", blocks},
                                        {"distributions", distributions},
                                        {"dropout_rate", dropout_rate}};
     return check_main(argc, argv, "random", cases, LW_COUNT(cases));

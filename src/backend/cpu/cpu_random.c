@@ -4,7 +4,7 @@
 
 typedef struct random_arg {
     const lw_kernels *k;
-    cpu_range r; /* rows, table columns */
+    cpu_range r; /* blocks of draws, rows, table columns */
     ptrdiff_t n; /* elements per row */
     uint64_t stream;
     int32_t kind, below;
@@ -45,6 +45,13 @@ static random_arg *random_record(cpu_lower *c, lw_type t)
     return a;
 }
 
+static void draw_phase(cpu_lower *c, random_arg *a, lw_task_fn *task, int64_t rows)
+{
+    const ptrdiff_t block = LW_MIN(a->n, (ptrdiff_t)LW_RANDOM_BLOCK);
+    a->r = cpu_split(rows * lw_random_blocks(a->n), block * 4);
+    lw_cpu_phase(c, task, cpu_range_tasks(a->r));
+}
+
 int lw_cpu_lower_random(cpu_lower *c)
 {
     const lw_attr_random *at = c->n->attr;
@@ -54,7 +61,7 @@ int lw_cpu_lower_random(cpu_lower *c)
     a->kind = at->kind;
     a->below = at->below;
     a->stream = at->stream;
-    lw_cpu_phase(c, random_task, cpu_range_tasks(a->r));
+    draw_phase(c, a, random_task, at->type.dim[0]);
     return 0;
 }
 
@@ -66,7 +73,7 @@ int lw_cpu_lower_dropout(cpu_lower *c)
         return LW_ENOMEM;
     a->p = at->p;
     a->stream = at->stream;
-    lw_cpu_phase(c, dropout_task, cpu_range_tasks(a->r));
+    draw_phase(c, a, dropout_task, cpu_in(c, 0).dim[0]);
     return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * random: rows of random numbers from Philox4x32-10, a pure function of (key, step, row id,
  * element), with the counter layout of base/rng.h. The same bits on ref, AVX2 and AVX-512, for any
- * split into ranges of rows.
+ * split into ranges of blocks.
  *
  * Row r of the output holds n elements made for row id rows[r]. Element e uses word e of the row:
  *   uniform   (word >> 8) * 2^-24, in [0, 1)
@@ -24,9 +24,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "base/rng.h"
 
-/* out[r * pitch + e], r in [begin, end), e in [0, n). pitch >= n. */
+/* Rows of n elements are made in blocks of so many, the last of a row shorter: block i is a part of row
+ * i / lw_random_blocks(n). So many rows have as many times lw_random_blocks(n). */
+enum { LW_RANDOM_BLOCK = 8192 };
+static inline ptrdiff_t lw_random_blocks(ptrdiff_t n)
+{
+    return LW_MAX(LW_CEIL_DIV(n, LW_RANDOM_BLOCK), 1);
+}
+
+/* out[r * pitch + e], r and e of the blocks in [begin, end). pitch >= n. */
 typedef void lw_random_fill_fn(float *out, ptrdiff_t pitch, const int64_t *rows, lw_rng_key key,
                                uint32_t step, ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end);
 typedef void lw_random_below_fn(int32_t *out, ptrdiff_t pitch, const int64_t *rows, lw_rng_key key,
