@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How far more threads help on this machine, beside the bound that `leeway profile --threads-model` says.
+"""How far more threads help on this machine, beside the bound and the expectation of `leeway profile --threads-model`.
 
 threads_check.py PROGRAM [--threads 1,2,4,8,16] [--rounds 3] [--seconds 4] [--output FILE.json] [CASE..]
 
 Every case runs with each number of threads in turns, ROUNDS times (every other round from the most to the fewest); the median
 of the rounds' medians counts. The bound comes from one thread's times of each phase, its number of tasks, and the barrier
 measured here: caches, memory and clock count as unshared, and of a training step it is without the optimiser; fields and walks
-have none. More threads than this process may use CPUs are measured too where asked for, beside as many as there are. FILE is
+have none. What is expected counts in what so many threads at once were measured to take longer for products and for reading. More threads than this process may use CPUs are measured too where asked for, beside as many as there are. FILE is
 written anew behind each figure. Cases are the words of CASES below; without any, all. Nothing else should run. Ends with 1 where
-a bound is more than 15 % off or too many threads are more than 10 % slower, 2 where a command failed.
+what is expected is more than 15 % off or too many threads are more than 10 % slower, 2 where a command failed.
 """
 import argparse
 import json
@@ -59,16 +59,16 @@ def time_of(program, case, threads, seconds):
 
 
 def bounds_of(program, case, threads):
-    """Speed-ups over one thread, by number of threads."""
+    """Speed-ups over one thread, the bound and what is expected, by number of threads."""
     if CASES[case][4] is None or not threads:
         return {}
     tree = run(program, "profile", "unet", *CASES[case][4], "--threads", "1", "--threads-model", ",".join(map(str, threads)),
                "--runs", "5", "--top", "1", "--no-compare-precisions", "--json", "--no-progress")
-    return {row["threads"]: row["speed_up"] for row in tree["threads_model"]["bound"]}
+    return {row["threads"]: (row["speed_up"], row["expected_speed_up"]) for row in tree["threads_model"]["bound"]}
 
 
 def table(tree, threads):
-    """Markdown: a row a case; the speed-up that was measured, that of the bound in brackets. And the worst of both."""
+    """Markdown: a row a case; the speed-up that was measured, what was expected and the bound in brackets. And the worst."""
     lines = ["| case | one thread, ms | " + " | ".join("%d threads" % t for t in threads[1:]) + " |",
              "|---" * (len(threads) + 1) + "|"]
     worst, slower = None, None
@@ -78,9 +78,9 @@ def table(tree, threads):
         cells = []
         for t in threads[1:]:
             speed, bound = times[threads[0]] / times[t], of["bound"].get(t)
-            cells.append("%.2f" % speed + (" (%.2f)" % bound if bound else ""))
+            cells.append("%.2f" % speed + (" (%.2f, %.2f)" % (bound[1], bound[0]) if bound else ""))
             if bound:
-                worst = max(worst or 0.0, abs(bound / speed - 1.0))
+                worst = max(worst or 0.0, abs(bound[1] / speed - 1.0))
             if t > enough:
                 slower = max(slower or 0.0, times[t] / times[enough] - 1.0)
         lines.append("| %s | %.4g | %s |" % (CASES[case][0], times[threads[0]], " | ".join(cells)))
@@ -119,7 +119,7 @@ def main():
     lines, worst, slower = table(tree, threads)
     print("\n".join(lines))
     if worst is not None:
-        print("In brackets the bound of the model; the worst of them is %.0f %% off." % (100.0 * worst))
+        print("In brackets what was expected and the bound; the worst expectation is %.0f %% off." % (100.0 * worst))
     if slower is not None:
         print("More threads than CPUs take at most %.0f %% longer than as many." % (100.0 * slower))
     return 1 if (worst or 0.0) > OFF or (slower or 0.0) > SLOWER else 0

@@ -27,6 +27,7 @@ grep -q '^ *1 .* 1.00x  *100 %' "$out" || fails 'one thread is not one thread'
 expect 0 profile model --threads 1 --threads-model 2,64 --runs 2 --no-compare-precisions --json --no-progress
 out_has '"threads_model"'
 out_has '"speed_up"'
+grep -q '"expected_ms": [0-9]' "$out" || fails 'nothing is expected of two threads'
 expect 2 profile model --threads-model 0
 
 expect 2 profile

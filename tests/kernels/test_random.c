@@ -113,8 +113,9 @@ static void blocks(check *t)
     for (int64_t n = LW_RANDOM_BLOCK - 1; n < 3 * LW_RANDOM_BLOCK; n += LW_RANDOM_BLOCK / 2 + 3) {
         const lw_rng_key key = lw_rng_key_of(t->seed, (uint64_t)n);
         const ptrdiff_t all = 2 * lw_random_blocks(n);
-        float *x = check_in(t, 2 * n, 1, -1, 1), *y = check_out(t, 2 * n, 1), *u = check_out(t, 2 * n, 1),
-              *z = check_out(t, 2 * n, 1), *plain = check_out(t, 2 * n, 0);
+        float *x = check_in(t, 2 * n, 1, -1, 1), *y = check_out(t, 2 * n, 1),
+              *u = check_out(t, 2 * n, 1), *z = check_out(t, 2 * n, 1),
+              *plain = check_out(t, 2 * n, 0);
         int32_t *w = check_bytes(t, (size_t)(2 * n) * 4, 1);
         for (ptrdiff_t i = all - 1; i >= 0; i--) {
             k.random.uniform(u, n, rows, key, 3, n, i, i + 1);
@@ -202,8 +203,7 @@ static void dropout_rate(check *t)
     float *x = check_in(t, N, 0, 1, 1), *y = check_out(t, N, 0);
     x[3] = INFINITY; /* a dropped infinity is 0, not NaN */
     for (size_t i = 0; i < LW_COUNT(p); i++) {
-        k.random.dropout(y, x, p[i], &row, lw_rng_key_of(1, 2), 3, N, 0,
-                         lw_random_blocks(N));
+        k.random.dropout(y, x, p[i], &row, lw_rng_key_of(1, 2), 3, N, 0, lw_random_blocks(N));
         double kept = 0, sum = 0;
         for (int e = 0; e < N; e++) {
             kept += y[e] != 0.0f;
@@ -218,11 +218,9 @@ static void dropout_rate(check *t)
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"known_answers", known_answers},
-                                       {"words", words},
-                                       {"normal_formula", normal_formula},
-                                       {"blocks", blocks},
-                                       {"distributions", distributions},
-                                       {"dropout_rate", dropout_rate}};
+    static const check_case cases[] = {
+        {"known_answers", known_answers},   {"words", words},
+        {"normal_formula", normal_formula}, {"blocks", blocks},
+        {"distributions", distributions},   {"dropout_rate", dropout_rate}};
     return check_main(argc, argv, "random", cases, LW_COUNT(cases));
 }

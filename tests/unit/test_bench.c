@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "bench/bench.h"
+#include "bench/profile/bench_profile.h"
 
 static void near(double got, double want)
 {
@@ -204,6 +205,38 @@ static void incomplete_files_are_refused(void **state)
     unlink(path);
 }
 
+/* Two and four threads of a machine that has no cores for eight. */
+static void threads_share_what_was_measured(void **state)
+{
+    (void)state;
+    lw_profile_phase phase = {.ms = 8, .tasks = 8};
+    lw_profile_step s = {.ms = 8, .phase = &phase, .n_phase = 1};
+    lw_profile p = {.threads = 1,
+                    .at_once = 1,
+                    .cpus = 4,
+                    .model = {2, 4, 8},
+                    .n_model = 3,
+                    .pace = {{1, 2}, {1.5, 3}},
+                    .own = {1, 1},
+                    .weights_gbytes = 10};
+    near(lw_profile_model_ms(&p, &s, 4), 2);
+    near(lw_profile_expected_ms(&p, &s, 0), 4);
+    near(lw_profile_expected_ms(&p, &s, 1), 3);
+    assert_true(isnan(lw_profile_expected_ms(&p, &s, 2)));
+    s.bytes = 80e6; /* all of its time is reading */
+    near(lw_profile_expected_ms(&p, &s, 0), 8);
+    near(lw_profile_expected_ms(&p, &s, 1), 6);
+    s.bytes = 40e6; /* half of it */
+    near(lw_profile_expected_ms(&p, &s, 1), 4.5);
+    s.bytes = 0;
+    phase.tasks = 2; /* two of four threads work */
+    near(lw_profile_expected_ms(&p, &s, 1), 4 * (1 + .5 / 3));
+    p.threads = p.at_once = 2; /* measured when these shared */
+    p.own = (lw_profile_pace){1.25, 1};
+    near(lw_profile_model_ms(&p, &s, 4), 8);
+    near(lw_profile_expected_ms(&p, &s, 1), 8 * (1 + .5 / 3) / 1.25);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +247,7 @@ int main(void)
         cmocka_unit_test(other_machines_are_refused),
         cmocka_unit_test(files_are_read_back),
         cmocka_unit_test(incomplete_files_are_refused),
+        cmocka_unit_test(threads_share_what_was_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

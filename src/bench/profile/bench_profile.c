@@ -187,24 +187,17 @@ static int run_methods(const subject *s, lw_device *dev, const lw_profile_config
 }
 
 static int describe(const subject *s, const lw_profile_config *c, const lw_bench_method *m,
-                    lw_device *dev, const lw_observer *obs, lw_profile *p)
+                    lw_device *dev, lw_isa isa, const lw_machine_peak *peak, lw_profile *p)
 {
-    lw_isa isa;
-    lw_machine_peak peak = {0};
     int threads = lw_pool_size(dev->pool);
-    LW_TRY(lw_isa_chosen(&isa));
-    if (!dev->mark)
-        LW_TRY(lw_machine_measure(threads, isa, obs, &peak));
     p->threads = threads;
     p->at_once = LW_MIN(threads, lw_core_count());
     p->n_model = c->n_model;
     for (int32_t i = 0; i < c->n_model; i++)
         p->model[i] = c->model[i];
-    if (c->n_model > 0)
-        LW_TRY(lw_profile_measure_barrier(p));
     p->machine = lw_machine_json(threads, isa);
-    p->gflops = dev->mark ? (double)NAN : lw_machine_rate(&peak, m->num); /* of the host alone */
-    p->gbytes = dev->mark ? (double)NAN : peak.read[LW_DRAM].all;
+    p->gflops = dev->mark ? (double)NAN : lw_machine_rate(peak, m->num); /* of the host alone */
+    p->gbytes = dev->mark ? (double)NAN : peak->read[LW_DRAM].all;
     p->title = lw_arena_printf(p->arena, "%s%s, batch %d, %d x %d pixels, %s%s%s", c->source,
                                c->train ? ", training step" : "", (int)c->batch, (int)s->side,
                                (int)s->side, m->name, dev->mark ? ", on " : "",
@@ -219,15 +212,24 @@ static int profile(subject *s, lw_device *dev, const lw_profile_config *c, const
 {
     const lw_bench_method *m = find_method(c->method ? c->method : "f32");
     lw_workload plain = {0};
+    lw_machine_peak peak = {0};
+    lw_isa isa;
     if (!m)
         return lw_fail(LW_EUSAGE, "there is no precision '%s'", c->method);
     if (c->train ? !m->trains : m->train_only)
         return lw_fail(LW_EUSAGE, "--precision %s is %s", m->name,
                        c->train ? "not for training: leave out --train"
                                 : "for training: add --train");
+    if (c->n_model > 0 && dev->mark) {
+        lw_backend_refuse();
+        return lw_fail(LW_EDEVICE, "--threads-model is of the CPU's threads; use --device cpu");
+    }
     LW_TRY(open_subject(c, s));
     LW_TRY(lw_arena_new(&p->arena));
-    LW_TRY(describe(s, c, m, dev, obs, p));
+    LW_TRY(lw_isa_chosen(&isa));
+    if (!dev->mark)
+        LW_TRY(lw_machine_measure(lw_pool_size(dev->pool), isa, obs, &peak));
+    LW_TRY(describe(s, c, m, dev, isa, &peak, p));
     if (c->compare) {
         lw_workload_spec spec = s->spec;
         LW_TRY(lw_workload_open(dev, &spec, &plain)); /* opts zero: f32, nothing fused */
@@ -236,7 +238,7 @@ static int profile(subject *s, lw_device *dev, const lw_profile_config *c, const
     if (rc == 0)
         rc = run_methods(s, dev, c, m, &plain, obs, p);
     lw_workload_close(&plain);
-    return rc;
+    return rc == 0 && c->n_model > 0 ? lw_profile_measure_threads(p, m->num, isa, &peak, obs) : rc;
 }
 
 int lw_job_profile(const lw_profile_config *c, const lw_observer *obs, lw_profile *out)

@@ -41,6 +41,12 @@ typedef struct lw_profile_step {
     int32_t n_phase;
 } lw_profile_step;
 
+/* How much longer a thread takes for the same while so many work at once: 1 where nothing is shared. 0: not
+ * measured, as there are fewer CPUs. */
+typedef struct lw_profile_pace {
+    double products, reading; /* of weights, from where they lie: the third cache or memory */
+} lw_profile_pace;
+
 /* One way to compute the network as a whole. */
 typedef struct lw_profile_method {
     const char *name;
@@ -63,6 +69,9 @@ typedef struct lw_profile {
     double barrier_us, task_us; /* what a run by all CPUs takes beside its tasks; and each task */
     int32_t cpus;               /* these */
     int32_t model[LW_PROFILE_MODELS], n_model; /* of the config */
+    lw_profile_pace pace[LW_PROFILE_MODELS];   /* of so many threads */
+    lw_profile_pace own;                       /* of those it was measured with */
+    double weights_gbytes;                     /* that these read of weights, 10^9 per second */
     double gflops, gbytes;                     /* what this machine can do, 10^9 per second */
     json_t *machine;
 } lw_profile;
@@ -77,8 +86,16 @@ void lw_profile_clear(lw_profile *p); /* accepts a zeroed struct */
  * memory, clock. 1 thread: the tasks one after another, no barrier.
  */
 double lw_profile_model_ms(const lw_profile *p, const lw_profile_step *s, int threads);
-/* Measures the barrier with a pool of its own. */
-int lw_profile_measure_barrier(lw_profile *p);
+/*
+ * The same of p->model[i] threads on CPUs that share cores, clock and memory, as measured: work takes as much longer as
+ * products do, and the part of it that reading its operands once would take as much longer as reading does. NAN where so
+ * many threads were not measured.
+ */
+double lw_profile_expected_ms(const lw_profile *p, const lw_profile_step *s, int32_t i);
+/* Measures the barrier, and the paces of as many threads as there are CPUs for; `peak` are the limits of p->threads. Two
+ * seconds for each. */
+int lw_profile_measure_threads(lw_profile *p, lw_num num, lw_isa isa, const lw_machine_peak *peak,
+                               const lw_observer *obs);
 
 /* Steps put together. */
 typedef struct lw_profile_group {

@@ -15,6 +15,8 @@ int lw_profile_method_table(const lw_profile *p, lw_table *t);
 int lw_profile_threads_table(const lw_profile *p, lw_table *t);
 #define LW_PROFILE_THREADS_NOTE                                                                  \
     "A bound, not a measurement: each phase of a step in ceil(tasks / threads) turns, with its " \
-    "barrier; caches, memory and clock are taken as unshared."
+    "barrier; caches, memory and clock are taken as unshared. Expected of as many threads as "   \
+    "there are CPUs for: with what so many at once were measured to take longer for products "   \
+    "and for reading weights."
 
 #endif

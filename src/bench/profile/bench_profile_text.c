@@ -57,9 +57,19 @@ static double model_sum(const lw_profile *p, int threads)
     return ms;
 }
 
+/* NAN where so many threads were not measured. */
+static double expected_sum(const lw_profile *p, int32_t model)
+{
+    double ms = 0.0;
+    for (int32_t i = 0; i < p->n_step; i++)
+        ms += lw_profile_expected_ms(p, &p->step[i], model);
+    return ms;
+}
+
 int lw_profile_threads_table(const lw_profile *p, lw_table *t)
 {
-    static const char *const names[] = {"threads", "ms", "speed-up", "of threads", NULL};
+    static const char *const names[] = {"threads",     "ms",       "speed-up", "of threads",
+                                        "expected ms", "speed-up", NULL};
     double alone = model_sum(p, 1);
     lw_table_columns(t, names, 0);
     for (int32_t i = 0; i < p->n_model; i++) {
@@ -68,6 +78,9 @@ int lw_profile_threads_table(const lw_profile *p, lw_table *t)
         lw_table_number(t, ms, 4);
         lw_table_cell(t, "%.2fx", alone / ms);
         lw_table_percent(t, alone / ms / (double)p->model[i], 0);
+        double expected = expected_sum(p, i);
+        lw_table_number(t, expected, 4);
+        lw_table_cell(t, isnan(expected) ? "-" : "%.2fx", alone / expected);
     }
     return lw_table_ok(t);
 }
@@ -240,14 +253,24 @@ static json_t *steps_json(const lw_profile *p)
     return a;
 }
 
+static json_t *pace_json(double pace)
+{
+    return pace > 0 ? json_real(pace) : json_null();
+}
+
 static json_t *threads_json(const lw_profile *p)
 {
     json_t *a = json_array();
     double alone = model_sum(p, 1);
     for (int32_t i = 0; i < p->n_model; i++) {
         double ms = model_sum(p, p->model[i]);
-        json_array_append_new(a, json_pack("{s:i, s:f, s:f}", "threads", (int)p->model[i], "ms", ms,
-                                           "speed_up", alone / ms));
+        double expected = expected_sum(p, i);
+        json_array_append_new(a, json_pack("{s:i, s:f, s:f, s:o, s:o, s:o, s:o}", "threads",
+                                           (int)p->model[i], "ms", ms, "speed_up", alone / ms,
+                                           "expected_ms", lw_json_real(expected),
+                                           "expected_speed_up", lw_json_real(alone / expected),
+                                           "products_pace", pace_json(p->pace[i].products),
+                                           "reading_pace", pace_json(p->pace[i].reading)));
     }
     return json_pack("{s:i, s:f, s:f, s:o}", "cpus", (int)p->cpus, "barrier_us", p->barrier_us,
                      "task_us", p->task_us, "bound", a);

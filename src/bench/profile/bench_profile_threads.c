@@ -2,6 +2,8 @@
 /* More threads than were there, as a model. */
 #include "bench/profile/bench_profile.h"
 
+#include <math.h>
+
 #include "base/base.h"
 
 /* A task that keeps its worker for so long. */
@@ -29,7 +31,7 @@ static double beyond_us(lw_pool *pool, int64_t n, double us)
     return LW_MAX(beyond, 0.0);
 }
 
-int lw_profile_measure_barrier(lw_profile *p)
+static int measure_barrier(lw_profile *p)
 {
     enum { ROUNDS = 128 };
     LW_CLEANUP(lw_pool_free) lw_pool *pool = NULL;
@@ -48,7 +50,75 @@ static double barrier_ms(const lw_profile *p, int threads)
     return 1e-3 * (p->barrier_us + p->task_us * LW_MAX(0, threads - p->cpus));
 }
 
-double lw_profile_model_ms(const lw_profile *p, const lw_profile_step *s, int threads)
+/* Limits of some threads: of products, and of reading weights. */
+typedef struct limits {
+    lw_machine_pair products, reading;
+} limits;
+
+static limits limits_of(const lw_profile *p, lw_num num, const lw_machine_peak *m)
+{
+    const lw_machine_pair *rate = &m->rate[num], *near = &m->read[LW_L3];
+    bool in_cache = p->weights <= m->cache[LW_L3] && near->all > 0;
+    return (limits){rate->all > 0 ? *rate : m->rate[LW_NUM_F32],
+                    in_cache ? *near : m->read[LW_DRAM]};
+}
+
+/* `one`: the best that one thread was seen to do. */
+static lw_profile_pace pace_of(int threads, limits one, limits l)
+{
+    return (lw_profile_pace){fmax(1.0, threads * one.products.one / l.products.all),
+                             fmax(1.0, threads * one.reading.one / l.reading.all)};
+}
+
+static void keep_best(limits *best, limits l)
+{
+    best->products.one = fmax(best->products.one, l.products.one);
+    best->reading.one = fmax(best->reading.one, l.reading.one);
+}
+
+int lw_profile_measure_threads(lw_profile *p, lw_num num, lw_isa isa, const lw_machine_peak *peak,
+                               const lw_observer *obs)
+{
+    limits of[LW_PROFILE_MODELS] = {{.products = {0}}}, own = limits_of(p, num, peak), best = own;
+    LW_TRY(measure_barrier(p));
+    for (int32_t i = 0; i < p->n_model; i++) {
+        lw_machine_peak m = *peak;
+        if (p->model[i] > p->cpus)
+            continue;
+        if (p->model[i] != p->threads)
+            LW_TRY(lw_machine_measure(p->model[i], isa, obs, &m));
+        of[i] = limits_of(p, num, &m);
+        keep_best(&best, of[i]);
+    }
+    p->weights_gbytes = own.reading.all;
+    p->own = pace_of(p->at_once, best, own);
+    for (int32_t i = 0; i < p->n_model; i++)
+        if (p->model[i] <= p->cpus)
+            p->pace[i] = pace_of(p->model[i], best, of[i]);
+    return 0;
+}
+
+/* So many threads at work, where `threads` have this pace. */
+static double slower(double pace, int64_t working, int threads)
+{
+    return threads < 2 ? 1.0 : 1.0 + (pace - 1.0) * (double)(working - 1) / (threads - 1);
+}
+
+/* What s takes longer with so many of the threads at work than it took when it was measured. */
+static double sharing(const lw_profile *p, const lw_profile_step *s, int64_t working, int threads,
+                      lw_profile_pace pace)
+{
+    const int64_t then = LW_MIN(working, (int64_t)p->at_once);
+    const double reading = fmin(1.0, 1e-6 * s->bytes / s->ms / p->weights_gbytes);
+    return (1.0 - reading) * slower(pace.products, working, threads) /
+               slower(p->own.products, then, p->at_once) +
+           reading * slower(pace.reading, working, threads) /
+               slower(p->own.reading, then, p->at_once);
+}
+
+/* pace: NULL where nothing is shared. */
+static double model_ms(const lw_profile *p, const lw_profile_step *s, int threads,
+                       const lw_profile_pace *pace)
 {
     double ms = 0.0;
     for (int32_t k = 0; k < s->n_phase; k++) {
@@ -57,10 +127,22 @@ double lw_profile_model_ms(const lw_profile *p, const lw_profile_step *s, int th
                 turns = LW_CEIL_DIV(n, (int64_t)threads);
         double busy = s->phase[k].ms / (double)measured * (double)turns;
         double claims = 1e-3 * p->task_us * (double)n; /* one after another, on one word */
+        if (pace && s->ms > 0)
+            busy *= sharing(p, s, LW_MIN(n, (int64_t)threads), threads, *pace);
         if (n == 1 || threads == 1)
             ms += busy;
         else
             ms += LW_MAX(busy, claims) + barrier_ms(p, threads);
     }
     return ms;
+}
+
+double lw_profile_model_ms(const lw_profile *p, const lw_profile_step *s, int threads)
+{
+    return model_ms(p, s, threads, NULL);
+}
+
+double lw_profile_expected_ms(const lw_profile *p, const lw_profile_step *s, int32_t i)
+{
+    return p->pace[i].products > 0 ? model_ms(p, s, p->model[i], &p->pace[i]) : (double)NAN;
 }

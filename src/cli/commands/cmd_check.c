@@ -51,17 +51,14 @@ static void add_words(char **argv, int *n, const char *const *words, size_t n_wo
 /* NULL: the CPU. */
 static int choose_gpu(const lw_cli *cli, const check_cli *o, const char **device)
 {
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     *device = lw_str_eq(cli->global.device, "cpu") ? NULL : cli->global.device;
     if (!*device)
         return 0;
     if (o->isa)
         return lw_fail(LW_EUSAGE, "--isa %s is a level of the CPU; use --device cpu", o->isa);
-    if (!lw_backend_has_gpu_kernels()) {
-        lw_backend_refuse();
-        return lw_fail(LW_EDEVICE,
-                       "%s: this program was built without nvcc and has no kernels for GPUs",
-                       *device);
-    }
+    LW_TRY(lw_session_device(
+        1, &dev)); /* what the other program could not give back to --device auto */
     lw_backend_begin();
     return 0;
 }
