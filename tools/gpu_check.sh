@@ -234,7 +234,8 @@ export program build out short
 if [ "$short" = yes ]; then # the rest are tests of their own there
     stage ops 90 "$build/leeway-check" --device cuda --filter few_tiles,narrow --least 5 || exit 1
 else
-    stage check 130 "$build/leeway-check" --device cuda --least 216 || exit 1
+    stage ops 90 "$build/leeway-check" --device cuda --filter ops. --least 189 || exit 1
+    stage drift 40 "$build/leeway-check" --device cuda --filter drift. --least 30
     stage networks 60 env LW_GOLDEN_DEVICE=cuda "$build/test_golden_networks"
 fi
 stage make_networks 60 bash -c make_networks

@@ -39,14 +39,15 @@ int lw_backend_choose(const char *name)
 {
     if (is_cuda(name))
         LW_TRY(lw_cuda_there(name));
-    snprintf(chosen, sizeof chosen, "%s", lw_str_eq(name, "cuda") ? "cuda:0" : name);
+    snprintf(chosen, sizeof chosen, "%s", name);
     return 0;
 }
 
 const char *lw_backend_chosen(void)
 {
     const char *name = getenv("LW_DEVICE");
-    return *chosen ? chosen : name && *name ? name : "cpu";
+    name = *chosen ? chosen : name && *name ? name : "cpu";
+    return lw_str_eq(name, "cuda") ? "cuda:0" : name;
 }
 
 static bool binds;

@@ -72,8 +72,10 @@ void lw_cli_command_line(const lw_cli *cli, lw_str *out);
 void lw_cli_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A JSON tree on stdout, indented, with a newline. */
 void lw_cli_print_json(const json_t *tree);
-/* The same of what a network computed: with "device", the one that did, as `cpu` or `cuda:0`. */
+/* The same of what a network computed: with "device", the one that did. */
 void lw_cli_print_result(json_t *tree);
+/* `cuda:0`, where this GPU has computed something; else `cpu`. */
+const char *lw_cli_device_used(void);
 
 /* Help texts, appended. */
 void lw_help_program(lw_str *out);

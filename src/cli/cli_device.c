@@ -87,6 +87,12 @@ static bool may_begin_again(int rc)
     return rc == LW_EDEVICE && by_auto && lw_backend_refused() && !lw_backend_begun();
 }
 
+const char *lw_cli_device_used(void)
+{
+    const char *chosen = lw_backend_chosen();
+    return lw_str_starts(chosen, "cuda") && !lw_backend_begun() ? "cpu" : chosen;
+}
+
 int lw_cli_device_run(lw_cli *cli)
 {
     char why[256];

@@ -59,7 +59,7 @@ void lw_cli_print(const char *fmt, ...)
 
 void lw_cli_print_result(json_t *tree)
 {
-    json_object_set_new(tree, "device", json_string(lw_backend_chosen()));
+    json_object_set_new(tree, "device", json_string(lw_cli_device_used()));
     lw_cli_print_json(tree);
 }
 

@@ -18,12 +18,11 @@ struct lw_exec {
     const lw_memory *memory;
     const lw_ranks *ranks; /* NULL: this one alone */
     lw_slab weights;
-    lw_derived *derived; /* perhaps with others */
-    char *block;         /* all of the next three */
-    size_t block_bytes;
+    lw_derived *derived;               /* perhaps with others */
     char *frame, *scratch, *constants; /* constants: with copies, the device's */
-    void **addr;                       /* per slot */
-    host_copy *copy;                   /* per input and output; NULL: the host addresses them */
+    size_t frame_bytes, scratch_total, constant_bytes;
+    void **addr;     /* per slot */
+    host_copy *copy; /* per input and output; NULL: the host addresses them */
     bool profile;
     bool launched;   /* each run starts its steps anew */
     bool alone;      /* this run stays on the calling thread */
@@ -100,37 +99,26 @@ static int make_copies(lw_exec *e)
     return 0;
 }
 
-static size_t constant_bytes(const lw_plan *p)
-{
-    size_t bytes = 0;
-    for (uint32_t i = 1; i <= p->n_slots; i++)
-        if (p->slot[i].place == LW_PLACE_CONST)
-            bytes += LW_ROUND_UP(p->slot[i].bytes, 64);
-    return bytes;
-}
-
 /* Whether a device has room for all of it, prepared weights too, is asked before any is taken. */
-static int make_block(lw_exec *e)
+static int make_blocks(lw_exec *e)
 {
-    enum { PAGE = 4096 };
     const lw_plan *p = e->plan;
     const lw_memory *m = e->memory;
-    const size_t workers = e->neighbour ? 1 : (size_t)lw_pool_size(p->dev->pool);
-    const size_t frame = LW_ROUND_UP(LW_MAX(p->frame_bytes, 64), PAGE);
-    const size_t scratch = LW_ROUND_UP(LW_MAX(p->scratch_bytes * workers, 64), PAGE);
-    const size_t bytes = frame + scratch + (m->write ? constant_bytes(p) : 0);
-    int rc = m->fits ? m->fits(m->self, bytes + lw_derived_room(p, e->weights)) : 0;
+    e->frame_bytes = LW_MAX(p->frame_bytes, 64);
+    e->scratch_total = p->scratch_bytes * (e->neighbour ? 1 : (size_t)lw_pool_size(p->dev->pool));
+    e->scratch_total = LW_MAX(e->scratch_total, 64);
+    for (uint32_t i = 1; i <= p->n_slots && m->write; i++)
+        if (p->slot[i].place == LW_PLACE_CONST)
+            e->constant_bytes += LW_ROUND_UP(p->slot[i].bytes, 64);
+    const size_t all = e->frame_bytes + e->scratch_total + e->constant_bytes;
+    int rc = m->fits ? m->fits(m->self, all + lw_derived_room(p, e->weights)) : 0;
     if (rc < 0)
         return lw_fail_in(rc, "values of the network and prepared weights: ");
+    e->frame = lw_memory_alloc(m, e->frame_bytes);
     e->derived = lw_derived_take(p, e->weights);
-    e->block = e->derived ? lw_memory_alloc(m, bytes) : NULL;
-    if (!e->block)
-        return LW_ENOMEM;
-    e->block_bytes = bytes;
-    e->frame = e->block;
-    e->scratch = e->frame + frame;
-    e->constants = m->write ? e->scratch + scratch : NULL;
-    return 0;
+    e->scratch = lw_memory_alloc(m, e->scratch_total);
+    e->constants = m->write ? lw_memory_alloc(m, e->constant_bytes) : NULL;
+    return e->frame && e->derived && e->scratch && (e->constants || !m->write) ? 0 : LW_ENOMEM;
 }
 
 static void free_copies(lw_exec *e)
@@ -151,7 +139,7 @@ static int fill_exec(lw_exec *e)
         return LW_ENOMEM;
     for (int i = 0; i < p->n_store; i++)
         LW_TRY(p->store[i]->place(p->store[i]->self, e->memory));
-    LW_TRY(make_block(e));
+    LW_TRY(make_blocks(e));
     if (e->memory->write)
         LW_TRY(make_copies(e));
     return fill_addresses(e);
@@ -195,8 +183,10 @@ void lw_exec_free(lw_exec **pp)
         if (e->recording[i])
             e->plan->dev->forget(e->plan->dev->self, &e->recording[i]);
     free_copies(e);
-    lw_memory_free(e->memory, &e->block, e->block_bytes);
+    lw_memory_free(e->memory, &e->frame, e->frame_bytes);
     lw_derived_drop(e->plan->dev, &e->derived);
+    lw_memory_free(e->memory, &e->scratch, e->scratch_total);
+    lw_memory_free(e->memory, &e->constants, e->constant_bytes);
     lw_free(&e->addr);
     lw_free(&e->seconds);
     lw_free(pp);

@@ -68,19 +68,23 @@ static int place(void *self, const lw_memory *memory)
         return 0;
     if (s->memory->write)
         return lw_fail(LW_EUSAGE, "a store is on one device, and cannot go to another");
+    float *p[LW_SLABS] = {NULL};
     size_t all = 0;
     for (int i = 0; i < LW_SLABS; i++)
         all += s->slab[i] ? slab_bytes(s) : 0;
     int rc = memory->fits ? memory->fits(memory->self, all) : 0;
+    for (int i = 0; i < LW_SLABS && rc == 0; i++) {
+        p[i] = s->slab[i] ? lw_memory_alloc(memory, slab_bytes(s)) : NULL;
+        rc = s->slab[i] && !p[i] ? LW_ENOMEM : 0;
+    }
+    for (int i = 0; i < LW_SLABS && rc < 0; i++)
+        lw_memory_free(memory, &p[i], slab_bytes(s));
     if (rc < 0)
         return lw_fail_in(rc, "parameter store on the device: ");
     for (int i = 0; i < LW_SLABS; i++) {
-        float *p = s->slab[i] ? lw_memory_alloc(memory, slab_bytes(s)) : NULL;
-        if (s->slab[i] && !p)
-            return lw_fail_in(LW_ENOMEM, "parameter store on the device: ");
-        if (p)
-            memory->write(memory->self, p, s->slab[i], slab_bytes(s));
-        s->there[i] = p;
+        if (p[i])
+            memory->write(memory->self, p[i], s->slab[i], slab_bytes(s));
+        s->there[i] = p[i];
     }
     s->memory = memory;
     return 0;

@@ -139,7 +139,13 @@ expect 5 sample ddpm --n 1 --steps 1 --output x.npy --device cuda
 err_has 'no room for'
 # Once the weights are there: that of all the rest together, which is asked before any of it is taken.
 needs=0
-while LW_EMULATED_BYTES=$((LW_EMULATED_BYTES + 20000)); ! "$program" sample ddpm --n 1 --steps 1 --output x.npy --device cuda >"$out" 2>"$err"; do
+while
+    LW_EMULATED_BYTES=$((LW_EMULATED_BYTES + 20000))
+    "$program" sample ddpm --n 1 --steps 1 --output x.npy --device cuda >"$out" 2>"$err"
+    got=$?
+    [ "$got" -ne 0 ]
+do
+    [ "$got" -eq 5 ] || fails "too little memory: exit code $got"
     grep -q 'no room for .* in one piece' "$err" && fails "not asked before: $(cat "$err")"
     grep -q 'values of the network and prepared weights: cuda:0: no room for' "$err" && needs=$((needs + 1))
     [ "$LW_EMULATED_BYTES" -lt 2000000 ] || fails 'no room is enough'
@@ -158,6 +164,11 @@ expect 2 check --filter norm --isa ref --device cuda
 err_has 'a level of the CPU'
 expect 2 check --filter no_such_case --device cuda
 err_has 'no case'
+expect 0 check --filter ops.pad,drift.one --device cuda
+out_has '3 cases on cuda:0: 0 wrong'
+expect 0 check --filter ops.pad --device cuda --json
+out_has '{"device": "cuda:0", "passed": true, "cases": 1, "wrong": 0, "not_computed": 0}'
+LW_EMULATED_FAIL=300 expect 6 check --filter ops.relu6,ops.subsample,ops.concat --device cuda
 
 # Opening the device, the first steps, from there on every 61st call, and the last, which bring the result; LW_CUDA_FULL=1: every
 # one. What was there before stays.

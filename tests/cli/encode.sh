@@ -178,9 +178,13 @@ stop() { # SIGNAL OPTION...: an encode that is ended when rows are there
     [ ! -e part.npy ] || fails 'a half file has its name'
     expect 2 encode enc $many --output part.npy
     err_has 'of 4000 rows of an interrupted encode: go on with --resume'
-    sed 's/"isa": "[^"]*"/"isa": "another"/' part.npy.partial.json >state.json && mv state.json part.npy.partial.json
-    stop KILL --resume
+    # as one left it that did not say by which device
+    sed 's/"isa": "[^"]*"/"isa": "another"/; s/"device": "[^"]*",//' part.npy.partial.json >state.json && mv state.json part.npy.partial.json
+    grep -q '"device"' part.npy.partial.json && fails 'the device is still said'
+    stop INT --resume
     err_has 'was begun at another'
+    grep -q '"device": "cpu"' part.npy.partial.json || fails "no device: $(cat part.npy.partial.json)"
+    stop KILL --resume
     sed 's/"device": "cpu"/"device": "cuda"/' part.npy.partial.json >state.json && mv state.json part.npy.partial.json
     expect 2 encode enc $many --output part.npy --resume
     err_has 'was begun on cuda, now cpu'
@@ -191,4 +195,6 @@ stop() { # SIGNAL OPTION...: an encode that is ended when rows are there
     [ -z "$(find . -name 'part.npy.partial*')" ] || fails 'the partial file is left'
     expect 0 encode enc $many --output part.npy --resume
     out_has '4000 rows were there before'
+    expect 0 encode enc $many --output part.npy --resume --json
+    out_has '"device": "cuda, cpu"'
 }

@@ -95,7 +95,8 @@ int main(int argc, char **argv)
     }
     bool device = argc > 2 && lw_str_eq(argv[1], "--device");
     int rc = device ? run_on_device(argc, argv, &o) : run_all(argc, argv, status);
-    fflush(stdout);
+    if (fflush(stdout))
+        return 4;
     if (json && rc <= 1) {
         if (dup2(keep, 1) < 0)
             return 4;

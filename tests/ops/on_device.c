@@ -53,20 +53,26 @@ void ops_on_device(on_device *o, lw_device *dev)
 
 int on_device_run(on_device *o, int least)
 {
-    lw_device *dev = NULL;
-    if (lw_backend_open(o->device, &(lw_backend_options){.threads = 1, .isa = lw_isa_best()},
-                        &dev) < 0) {
-        fprintf(stderr, "leeway check: error: %s\n", lw_errmsg());
-        return 6;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
+    const lw_backend_options options = {.threads = 1, .isa = lw_isa_best()};
+    int rc = lw_backend_open(o->device, &options, &dev);
+    if (rc == 0) {
+        ops_on_device(o, dev);
+        drift_on_device(o, dev);
+        rc = lw_backend_failed_on(dev);
     }
-    ops_on_device(o, dev);
-    drift_on_device(o, dev);
-    lw_backend_close(&dev);
+    if (rc < 0) {
+        fprintf(stderr, "leeway check: %s\n", lw_errmsg());
+        return lw_exit_code(rc);
+    }
     if (o->computed + o->absent == 0) {
         fprintf(stderr, "leeway check: no case has such a name\n");
         return 2;
     }
     printf("%d cases on %s: %d wrong; %d have ops that are not computed there\n", o->computed,
            o->device, o->wrong, o->absent);
+    if (o->computed < least)
+        fprintf(stderr, "leeway check: %s computed %d cases, fewer than %d\n", o->device,
+                o->computed, least);
     return o->wrong > 0 || o->computed < least;
 }

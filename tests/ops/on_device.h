@@ -28,7 +28,7 @@ void ops_on_device(on_device *o, struct lw_device *dev);
 void drift_on_device(on_device *o, struct lw_device *dev);
 
 /* Opens the device and runs both. Exit status: 0; 1: one is wrong, or fewer than `least` were computed; 2: no case has such a
- * name; 6: there is no such device (said on stderr). */
+ * name; else an error's, as 6 where there is no such device or it broke (said on stderr). */
 int on_device_run(on_device *o, int least);
 
 #endif

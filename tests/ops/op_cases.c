@@ -296,6 +296,17 @@ static lw_val b_dropout(op_ctx *c)
     lw_val x = X(-1, 1, 4, 5, 7);
     return lw_sqr(G, lw_dropout(G, x, op_rows(c, 4), .3f));
 }
+/* Rows of three blocks, the last of them short. */
+static lw_val b_random_long(op_ctx *c)
+{
+    const lw_type t = lw_type_of(LW_F32, 3, 3, 129, 131);
+    return lw_add(G, lw_random(G, "noise", LW_RANDOM_NORMAL, 0, t, op_rows(c, 3)),
+                  lw_random(G, "u", LW_RANDOM_UNIFORM, 0, t, op_rows(c, 3)));
+}
+static lw_val b_dropout_long(op_ctx *c)
+{
+    return lw_sqr(G, lw_dropout(G, X(-1, 1, 3, 129, 131), op_rows(c, 3), .3f));
+}
 static lw_val b_dropout2d(op_ctx *c)
 {
     return lw_sqr(G, lw_dropout2d(G, X(-1, 1, 4, 3, 5, 7), op_rows(c, 4), .3f));
@@ -408,6 +419,8 @@ static const op_case other_cases[] = {
     CASE("embedding_bag_plain", b_embedding_bag_plain, 1e-5, 5e-3),
     CASE("random", b_random, 1e-6, 0),
     CASE("dropout", b_dropout, 1e-5, 5e-3),
+    CASE("random_long", b_random_long, 1e-6, 0),
+    CASE("dropout_long", b_dropout_long, 1e-5, 5e-3),
     CASE("dropout2d", b_dropout2d, 1e-5, 5e-3),
     CASE("stats", b_stats, 2e-5, 5e-3),
     CASE("drift_field", b_drift, 1e-4, 0),

@@ -278,7 +278,7 @@ int op_check_on(const op_case *k, lw_device *dev, op_result *r)
     for (int opt = 0; opt <= 1 && rc >= 0 && ok; opt++) {
         other = (runner){.dev = dev};
         rc = start_on(&other, k, opt, false);
-        r->absent = rc == LW_EDEVICE && !other.exec;
+        r->absent = rc == LW_EDEVICE && !other.exec && !dev->failed;
         if (rc >= 0)
             rc = ok = compare_runs(k, &ref, &other, r);
         other.dev = NULL; /* the caller's */

@@ -52,7 +52,7 @@ static void add_words(char **argv, int *n, const char *const *words, size_t n_wo
 static int choose_gpu(const lw_cli *cli, const check_cli *o, const char **device)
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
-    *device = lw_str_eq(cli->global.device, "cpu") ? NULL : cli->global.device;
+    *device = lw_str_eq(cli->global.device, "cpu") ? NULL : lw_backend_chosen();
     if (!*device)
         return 0;
     if (o->isa)
@@ -67,7 +67,7 @@ static int run(const lw_cli *cli, const void *config)
 {
     const check_cli *o = config;
     const char *device;
-    char path[PATH_MAX], seed[32];
+    char path[PATH_MAX], seed[32], json[] = "--json";
     char *argv[12] = {path};
     int n = 1;
     lw_isa level;
@@ -76,15 +76,18 @@ static int run(const lw_cli *cli, const void *config)
         LW_TRY(lw_isa_named("--isa ", o->isa, "", &level));
     LW_TRY(choose_gpu(cli, o, &device));
     snprintf(seed, sizeof seed, "%lld", (long long)cli->global.seed);
-    const char *of_gpu[] = {"--device", device};
+    const char *of_gpu[] = {"--device", device, "--least", "1"};
     const char *of_cpu[] = {o->isa ? "--isa" : NULL, o->isa, "--seed", seed};
-    const char *of_both[] = {o->filter ? "--filter" : NULL, o->filter,
-                             cli->global.json ? "--json" : NULL};
+    const char *filter[] = {o->filter ? "--filter" : NULL, o->filter};
+    if (device) /* its first word */
+        add_words(argv, &n, of_gpu, 2);
+    add_words(argv, &n, filter, LW_COUNT(filter));
     if (device)
-        add_words(argv, &n, of_gpu, LW_COUNT(of_gpu));
+        add_words(argv, &n, of_gpu + 2, 2);
     else
         add_words(argv, &n, of_cpu, LW_COUNT(of_cpu));
-    add_words(argv, &n, of_both, LW_COUNT(of_both));
+    if (cli->global.json) /* its last word */
+        argv[n++] = json;
     fflush(stdout);
     lw_signal_writes(false);
     execv(path, argv);

@@ -92,7 +92,8 @@ static void print_json(const lw_cli *cli, const lw_encode_config *c, const lw_en
         json_object_set_new(j, "forward_seconds", lw_json_real(r->forward));
         json_object_set_new(j, "write_seconds", lw_json_real(r->write));
     }
-    lw_cli_print_result(j);
+    json_object_set_new(j, "device", json_string(r->device));
+    lw_cli_print_json(j);
 }
 
 static void print_speed(const lw_encode_result *r)

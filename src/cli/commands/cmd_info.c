@@ -44,13 +44,14 @@ static json_t *build_tree(const lw_cli *cli, lw_isa isa)
     char line[256];
     bool found = false;
     json_t *gpus = json_array();
-    for (int i = 0; i < LW_MAX(lw_backend_gpu_count(), 1); i++) {
+    for (int i = 0; i < lw_backend_gpu_count(); i++) {
         found |= gpu_line(i, line);
         json_array_append_new(gpus, json_string(line));
     }
+    gpu_line(0, line);
     json_object_set_new(tree, "devices",
                         found ? json_pack("[ss]", "cpu", "cuda") : json_pack("[s]", "cpu"));
-    json_object_set(tree, "gpu", json_array_get(gpus, 0));
+    json_object_set_new(tree, "gpu", json_string(line));
     json_object_set_new(tree, "gpus", gpus);
     for (size_t i = 0; i < LW_COUNT(features); i++)
         json_object_set_new(on, features[i].name, json_boolean(is_present(i)));

@@ -227,7 +227,7 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
     json_object_set_new(j, "outputs", outputs);
     if (c->drift_metrics)
         json_object_set_new(j, "drift", lw_series_verdict_json(&r->drift));
-    json_object_set_new(j, "device", json_string(lw_backend_chosen()));
+    json_object_set_new(j, "device", json_string(lw_cli_device_used()));
     json_object_set_new(j, "summary", json_true());
     lw_json_dump(j, 0, &text);
     lw_cli_print("%s\n", lw_str_c(&text));

@@ -67,7 +67,7 @@ void lw_encode_file_close(lw_encode_file *f); /* what is unfinished stays */
  * another call, naming what differs, or of another device; without when there are any. */
 int lw_encode_state_read(lw_encode_file *f, bool resume, int64_t *done);
 int lw_encode_state_write(const lw_encode_file *f);
-/* Whether there is a whole OUTPUT of this very call, as its OUTPUT.json says. */
-bool lw_encode_state_whole(const lw_encode_file *f);
+/* Whether there is a whole OUTPUT of this very call, as its OUTPUT.json says; f->device is then whatever computed it. */
+bool lw_encode_state_whole(lw_encode_file *f);
 
 #endif

@@ -24,20 +24,17 @@ static int check_same(const lw_encode_file *f, const json_t *then)
 /* The devices of the rows that are there, and this one. */
 static int follow_device(lw_encode_file *f, const char *part, const char *then)
 {
-    LW_CLEANUP(lw_str_clear) lw_str both = {0};
-    if (strstr(then, f->device)) {
-        snprintf(f->device, sizeof f->device, "%s", then);
-        return 0;
-    }
-    if (!f->device_change)
+    LW_CLEANUP(lw_str_clear) lw_str all = {0};
+    const bool same = strstr(then, f->device);
+    if (!same && !f->device_change)
         return lw_fail(
             LW_EUSAGE,
             "%s was begun on %s, now %s: last bits of rows would differ; go on there, or "
             "here with --device-change",
             part, then, f->device);
-    lw_str_addf(&both, "%s, %s", then, f->device);
-    snprintf(f->device, sizeof f->device, "%s", lw_str_c(&both));
-    return both.failed ? LW_ENOMEM : 0;
+    lw_str_addf(&all, "%s%s%s", then, same ? "" : ", ", same ? "" : f->device);
+    snprintf(f->device, sizeof f->device, "%s", lw_str_c(&all));
+    return all.failed ? LW_ENOMEM : 0;
 }
 
 int lw_encode_state_read(lw_encode_file *f, bool resume, int64_t *done)
@@ -46,7 +43,7 @@ int lw_encode_state_read(lw_encode_file *f, bool resume, int64_t *done)
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
     const char *where = lw_str_c(&f->state);
     const json_t *then = NULL;
-    const char *isa = f->isa, *device = f->device;
+    const char *isa = f->isa, *device;
     int64_t rows = 0;
     *done = 0;
     lw_str_addf(&part, "%s" LW_PART_SUFFIX, f->path);
@@ -64,6 +61,7 @@ int lw_encode_state_read(lw_encode_file *f, bool resume, int64_t *done)
                        lw_str_c(&part), (long long)rows, (long long)f->rows);
     LW_TRY(check_same(f, then));
     LW_TRY(lw_json_opt_str(j, where, "isa", &isa));
+    device = lw_str_eq(isa, "cuda") ? "cuda" : "cpu"; /* where nobody wrote it down */
     LW_TRY(lw_json_opt_str(j, where, "device", &device));
     LW_TRY(follow_device(f, lw_str_c(&part), device));
     if (rows < 0 || rows > f->rows)
@@ -85,7 +83,7 @@ int lw_encode_state_write(const lw_encode_file *f)
     return j ? lw_json_save(lw_str_c(&f->state), j) : LW_ENOMEM;
 }
 
-bool lw_encode_state_whole(const lw_encode_file *f)
+bool lw_encode_state_whole(lw_encode_file *f)
 {
     LW_CLEANUP(lw_str_clear) lw_str part = {0}, rows = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
@@ -96,6 +94,9 @@ bool lw_encode_state_whole(const lw_encode_file *f)
         return false;
     bool whole = lw_json_load(lw_str_c(&rows), &j) == 0 &&
                  json_equal(f->about, json_object_get(j, "about"));
+    const char *device = json_string_value(json_object_get(j, "device"));
+    if (whole && device)
+        snprintf(f->device, sizeof f->device, "%s", device);
     lw_errclear();
     return whole;
 }
