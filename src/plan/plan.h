@@ -95,7 +95,7 @@ void lw_exec_free(lw_exec **pp);
  */
 void *lw_exec_write(lw_exec *e, const char *name);      /* of an input */
 const void *lw_exec_read(lw_exec *e, const char *name); /* of an output or an input */
-/* Makes a named input the caller's memory (64-byte aligned is best, 4 is enough), as it is when a
+/* Makes a named input the caller's memory (64-byte aligned is best, that of its numbers is enough), as it is when a
  * run begins; NULL: the exec's own again. */
 int lw_exec_bind(lw_exec *e, const char *name, void *data);
 /* With whom steps put their reductions together; NULL, as at first: nobody. Outlives the runs. */

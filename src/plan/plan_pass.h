@@ -33,8 +33,8 @@ const char *lw_rewrite_scope(lw_rewrite *r, const lw_node *n);
 /* The node with these inputs and attributes instead. */
 int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in, int n_in,
                     const void *attr, size_t attr_size);
-/* Output 0 of the node op(in) with these attributes in r->to: the one that is there, or a new one.
- */
+/* Output 0 of the node op(in) with these attributes in r->to: the one that is there, or a new one. Of the forward pass
+ * only such a node: a forward run makes nothing of the backward pass. */
 lw_val lw_rewrite_shared(lw_rewrite *r, lw_op op, lw_val in, const void *attr, size_t attr_size);
 /* Parts along the first dimension, of which there is one at least; `part` is written. */
 lw_val lw_rewrite_join(lw_graph *g, lw_val *part, int n);

@@ -38,10 +38,12 @@ static int copy_leaf(lw_rewrite *r, const lw_node *n)
 
 lw_val lw_rewrite_shared(lw_rewrite *r, lw_op op, lw_val in, const void *attr, size_t attr_size)
 {
+    const bool backward = lw_graph_backward(r->to, false);
+    lw_graph_backward(r->to, backward);
     for (uint32_t i = 0; i < lw_graph_node_count(r->to); i++) {
         const lw_node *n = lw_graph_node(r->to, i);
-        if (n->op == op && n->in[0].id == in.id && n->attr_size == attr_size &&
-            (!attr_size || memcmp(n->attr, attr, attr_size) == 0))
+        if ((backward || !n->backward) && n->op == op && n->in[0].id == in.id &&
+            n->attr_size == attr_size && (!attr_size || memcmp(n->attr, attr, attr_size) == 0))
             return n->out[0];
     }
     return lw_graph_op(r->to, op, &in, 1, attr, attr_size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole plans: prepared data made when and only when it must be, no allocation,
  * errors. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -347,6 +348,64 @@ static void test_forward_makes_its_own(void **state)
     }
 }
 
+/* So do weights of upsampling convolutions that vary, which the backward pass alone made first. */
+static void test_forward_makes_its_own_weights(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_val z = LAB_X(&l, "z", 1, 4, 4, 8), w = lw_scale(l.g, LAB_X(&l, "w", 8, 3, 3, 8), 0.5f), dz;
+    lw_val y = lw_conv2d_op(l.g, lw_upsample(l.g, z, 2), w, LW_NOVAL, 1, 1);
+    lw_val dy = LAB_X(&l, "dy", 1, 8, 8, 8), later = LAB_X(&l, "later", 1, 4, 4, 8);
+    lw_grad(l.g, &y, &dy, 1, &z, &dz, 1);
+    lab_output(&l, "dz", dz);
+    lab_output(&l, "y", lw_conv2d_op(l.g, lw_upsample(l.g, later, 2), w, LW_NOVAL, 1, 1));
+    lab_compile(&l, 1);
+    lab_fill(&l);
+    float forward[8 * 8 * 8];
+    assert_int_equal(lw_exec_run_forward(l.exec, NULL), 0);
+    memcpy(forward, lw_exec_read(l.exec, "y"), sizeof forward);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    assert_memory_equal(lw_exec_read(l.exec, "y"), forward, sizeof forward);
+    lab_close(&l);
+}
+
+/* Of no pictures every gradient is 0, and is written. */
+static void test_no_rows(void **state)
+{
+    (void)state;
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
+        plan_lab l;
+        lab_open(&l, 1, isa);
+        lw_val x = LAB_X(&l, "x", 0, 8, 8, 32);
+        x = lw_conv2d_op(l.g, x, LAB_P(&l, "w3", 32, 3, 3, 32), LAB_P(&l, "b3", 32), 1, 1);
+        x = lw_group_norm_op(l.g, x, LAB_P(&l, "gamma", 32), LAB_P(&l, "beta", 32), LW_NOVAL,
+                             LW_NOVAL, 8, 1e-5f, LW_ACT_SILU);
+        x = lw_conv2d_op(l.g, x, LAB_P(&l, "w1", 48, 1, 1, 32), LW_NOVAL, 1, 0);
+        x = lw_conv2d_op(l.g, x, LAB_P(&l, "w2", 32, 3, 3, 48), LW_NOVAL, 2, 1);
+        x = lw_mean(l.g, x, LW_OVER_MIDDLE);
+        x = lw_linear_op(l.g, x, LAB_P(&l, "w", 8, 32), LAB_P(&l, "b", 8));
+        lw_val loss = lw_mean(l.g, lw_sqr(l.g, x), LW_OVER_ALL);
+        lab_output(&l, "loss", loss);
+        lw_grad_params(l.g, loss, LW_NOVAL);
+        lab_compile(&l, 1);
+        for (int32_t i = 0; i < lw_store_count(l.store); i++) {
+            float *grad = lw_store_edit(l.store, i, LW_SLAB_GRAD);
+            for (int64_t k = 0; k < lw_store_at(l.store, i)->count; k++)
+                grad[k] = NAN;
+        }
+        assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+        for (int32_t i = 0; i < lw_store_count(l.store); i++) {
+            const lw_store_entry *e = lw_store_at(l.store, i);
+            const float *grad = lw_store_data(l.store, i, LW_SLAB_GRAD);
+            for (int64_t k = 0; k < e->count; k++)
+                if (grad[k] != 0.0f)
+                    fail_msg("%s at %s: %g", e->name, lw_isa_name(isa), (double)grad[k]);
+        }
+        lab_close(&l);
+    }
+}
+
 /* A state has the type of its input. */
 static void test_state_types(void **state)
 {
@@ -529,6 +588,8 @@ int main(void)
         cmocka_unit_test(test_state_types),
         cmocka_unit_test(test_state_unbound),
         cmocka_unit_test(test_forward_makes_its_own),
+        cmocka_unit_test(test_forward_makes_its_own_weights),
+        cmocka_unit_test(test_no_rows),
         cmocka_unit_test(test_replay_does_not_allocate),
         cmocka_unit_test(test_plan_is_the_same_everywhere),
         cmocka_unit_test(test_ports),

@@ -2,11 +2,50 @@
 /* Opening the CPU, the table of lowerings, and parallel for. */
 #include "backend/cpu/cpu_private.h"
 
+#include <string.h>
+
 static cpu_lower_fn *const lowerings[LW_OP_COUNT] = {
 #define OP(NAME, name, doc) [LW_OP_##NAME] = lw_cpu_lower_##name,
 #include "ir/ops.def"
 #undef OP
 };
+
+/* ---- values without rows ----------------------------------------------------------------------- */
+
+typedef struct empty_arg {
+    size_t bytes[LW_MAX_OUT]; /* of results */
+    int n;
+} empty_arg;
+
+static void empty_task(const lw_task *t)
+{
+    const empty_arg *a = t->arg;
+    for (int i = 0; i < a->n; i++)
+        if (t->out[i])
+            memset(t->out[i], 0, a->bytes[i]);
+}
+
+/* Nothing is made, or sums over nothing, which are 0: no lowering has to divide by no rows. */
+static bool is_empty(const cpu_lower *c)
+{
+    bool nothing = true;
+    for (int i = 0; i < c->n->n_out; i++)
+        nothing &= lw_type_count(cpu_out(c, i)) == 0;
+    return nothing ||
+           (c->n->op != LW_OP_CONCAT && cpu_has(c, 0) && lw_type_count(cpu_in(c, 0)) == 0);
+}
+
+static int lower_empty(cpu_lower *c)
+{
+    empty_arg *a = lw_cpu_arg(c, sizeof *a);
+    if (!a)
+        return LW_ENOMEM;
+    a->n = c->n->n_out;
+    for (int i = 0; i < a->n; i++)
+        a->bytes[i] = lw_type_bytes(cpu_out(c, i));
+    lw_cpu_phase(c, empty_task, 1);
+    return 0;
+}
 
 static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, uint32_t fixed,
                  lw_lowered *out)
@@ -15,7 +54,7 @@ static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, u
     (void)fixed;
     cpu_lower c = {.k = &d->k, .dev = &d->dev, .arena = a, .g = g, .n = n, .out = out};
     *out = (lw_lowered){0};
-    return lowerings[n->op](&c);
+    return is_empty(&c) ? lower_empty(&c) : lowerings[n->op](&c);
 }
 
 static void run_task(void *arg, int64_t index, int worker)

@@ -11,7 +11,8 @@ lw_num lw_cpu_num(lw_dtype t)
 
 lw_num lw_cpu_product_num(const lw_kernels *k, lw_type x, ptrdiff_t N)
 {
-    const ptrdiff_t K = lw_type_last(x), rows = x.rank > 2 ? lw_type_count(x) / (x.dim[0] * K) : 1;
+    const ptrdiff_t K = lw_type_last(x),
+                    rows = x.rank > 2 ? lw_type_count(x) / (LW_MAX(x.dim[0], 1) * K) : 1;
     const lw_num num = lw_cpu_num(x.dtype);
     return num == LW_NUM_F32 && lw_bf16x3_pays(k->isa, K, N, rows) ? LW_NUM_BF16X3 : num;
 }
