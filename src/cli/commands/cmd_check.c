@@ -18,8 +18,7 @@ typedef struct check_cli {
 static const lw_option options[] = {
     {LW_OPT(check_cli, filter), .name = "filter", .unit = "text",
      .help = "only checks whose family.case.isa contains this, or one of several with commas "
-             "between them, e.g. gemm, "
-             "conv.sizes, .avx2; on a GPU family.case: ops.conv, drift."},
+             "between them, e.g. gemm, conv.sizes, .avx2; on a GPU family.case: ops.conv, drift."},
     {LW_OPT(check_cli, isa), .name = "isa", .choices = "ref|avx2|avxvnni|avx512|avx512bf16|amx",
      .help = "only this level of the CPU (default: every level of this machine)"},
     {.name = NULL}};
@@ -57,8 +56,8 @@ static int choose_gpu(const lw_cli *cli, const check_cli *o, const char **device
         return 0;
     if (o->isa)
         return lw_fail(LW_EUSAGE, "--isa %s is a level of the CPU; use --device cpu", o->isa);
-    LW_TRY(lw_session_device(
-        1, &dev)); /* what the other program could not give back to --device auto */
+    /* what fails in the other program cannot be given back to --device auto */
+    LW_TRY(lw_session_device(1, &dev));
     lw_backend_begin();
     return 0;
 }
