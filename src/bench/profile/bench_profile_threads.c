@@ -63,38 +63,28 @@ static limits limits_of(const lw_profile *p, lw_num num, const lw_machine_peak *
                     in_cache ? *near : m->read[LW_DRAM]};
 }
 
-/* `one`: the best that one thread was seen to do. */
-static lw_profile_pace pace_of(int threads, limits one, limits l)
+/* Of what one and all were seen to do within the same seconds: hosts change their pace. */
+static lw_profile_pace pace_of(int threads, limits l)
 {
-    return (lw_profile_pace){fmax(1.0, threads * one.products.one / l.products.all),
-                             fmax(1.0, threads * one.reading.one / l.reading.all)};
-}
-
-static void keep_best(limits *best, limits l)
-{
-    best->products.one = fmax(best->products.one, l.products.one);
-    best->reading.one = fmax(best->reading.one, l.reading.one);
+    return (lw_profile_pace){fmax(1.0, threads * l.products.one / l.products.all),
+                             fmax(1.0, threads * l.reading.one / l.reading.all)};
 }
 
 int lw_profile_measure_threads(lw_profile *p, lw_num num, lw_isa isa, const lw_machine_peak *peak,
                                const lw_observer *obs)
 {
-    limits of[LW_PROFILE_MODELS] = {{.products = {0}}}, own = limits_of(p, num, peak), best = own;
+    const limits own = limits_of(p, num, peak);
     LW_TRY(measure_barrier(p));
+    p->weights_gbytes = own.reading.all;
+    p->own = pace_of(p->at_once, own);
     for (int32_t i = 0; i < p->n_model; i++) {
         lw_machine_peak m = *peak;
         if (p->model[i] > p->cpus)
             continue;
         if (p->model[i] != p->threads)
             LW_TRY(lw_machine_measure(p->model[i], isa, obs, &m));
-        of[i] = limits_of(p, num, &m);
-        keep_best(&best, of[i]);
+        p->pace[i] = pace_of(p->model[i], limits_of(p, num, &m));
     }
-    p->weights_gbytes = own.reading.all;
-    p->own = pace_of(p->at_once, best, own);
-    for (int32_t i = 0; i < p->n_model; i++)
-        if (p->model[i] <= p->cpus)
-            p->pace[i] = pace_of(p->model[i], best, of[i]);
     return 0;
 }
 
