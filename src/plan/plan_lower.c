@@ -15,9 +15,9 @@ static bool is_fixed(const lw_plan *p, uint32_t slot)
 static uint32_t fixed_inputs(const lw_plan *p, const lw_plan_step *s)
 {
     _Static_assert(LW_MAX_IN <= 32, "a bit for each input");
-    uint32_t fixed = 0;
+    uint32_t fixed = ~0u; /* what a node has no place for is absent */
     for (int i = 0; i < s->node->n_in; i++)
-        fixed |= (uint32_t)is_fixed(p, s->in[i]) << i;
+        fixed &= ~((uint32_t)!is_fixed(p, s->in[i]) << i);
     return fixed;
 }
 

@@ -43,8 +43,9 @@ static json_t *build_tree(const lw_cli *cli, lw_isa isa)
     json_object_set_new(tree, "isa_best", json_string(lw_isa_name(lw_isa_best())));
     char line[256];
     bool found = false;
+    const int n = lw_backend_gpu_count();
     json_t *gpus = json_array();
-    for (int i = 0; i < lw_backend_gpu_count(); i++) {
+    for (int i = 0; i < n; i++) {
         found |= gpu_line(i, line);
         json_array_append_new(gpus, json_string(line));
     }
@@ -71,6 +72,7 @@ static void print_text(const lw_cli *cli, lw_isa isa)
 {
     char memory[32], gpu[256];
     bool found = false;
+    const int n = lw_backend_gpu_count();
     lw_cli_print("leeway    %s (%s)\n", lw_build_version(), lw_build_commit());
     lw_cli_print("compiler  %s\n", lw_build_compiler());
     lw_cli_print("with     ");
@@ -81,10 +83,10 @@ static void print_text(const lw_cli *cli, lw_isa isa)
     lw_cli_print("isa       %s (best here: %s)\n", lw_isa_name(isa), lw_isa_name(lw_isa_best()));
     lw_cli_print("threads   %d of %d CPUs\n", (int)cli->global.threads, lw_core_count());
     lw_cli_print("memory    %s\n", lw_fmt_bytes(memory, lw_memory_total()));
-    for (int i = 0; i < lw_backend_gpu_count(); i++)
+    for (int i = 0; i < n; i++)
         found |= gpu_line(i, gpu);
     lw_cli_print("devices   cpu%s\n", found ? ", cuda" : "");
-    for (int i = 0; i < LW_MAX(lw_backend_gpu_count(), 1); i++) {
+    for (int i = 0; i < LW_MAX(n, 1); i++) {
         bool usable = gpu_line(i, gpu);
         lw_cli_print("%s%s%s\n", i ? "          " : "gpu       ", gpu,
                      usable && !lw_backend_has_gpu_kernels()

@@ -27,9 +27,8 @@ typedef struct lw_encode_config {
     int32_t threads, conv;
     const char *output; /* .safetensors, .npz or .npy */
     bool resume;        /* go on with what an interrupted encode left */
-    bool
-        device_change; /* though it was begun on the CPU and this is a GPU, or the other way round */
-    bool dry_run;      /* only say what would be written */
+    bool device_change; /* though another kind of device began it */
+    bool dry_run;       /* only say what would be written */
 } lw_encode_config;
 
 typedef struct lw_encode_tap {

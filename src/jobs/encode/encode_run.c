@@ -156,7 +156,6 @@ static int lay_out(encode_state *s)
                           .rows = s->rows.n,
                           .part.fd = -1};
     snprintf(f->device, sizeof f->device, "%.*s", (int)strcspn(s->dev->name, ":"), s->dev->name);
-    snprintf(s->out->device, sizeof s->out->device, "%s", f->device);
     LW_TRY(lw_encode_kind_of(f->path, &f->kind));
     if (lw_path_is_special(f->path))
         return lw_fail(LW_EUSAGE, "--output %s: rows are put into a file, not a pipe or device",
@@ -313,11 +312,9 @@ static int run(encode_state *s)
         return predict(s);
     if (s->c->resume && lw_encode_state_whole(&s->file)) {
         s->out->done_before = s->rows.n;
-        snprintf(s->out->device, sizeof s->out->device, "%s", s->file.device);
         return 0;
     }
     LW_TRY(lw_encode_file_open(&s->file, s->c->resume));
-    snprintf(s->out->device, sizeof s->out->device, "%s", s->file.device);
     s->out->done_before = s->file.done;
     LW_TRY(encode_rows(s));
     double written = lw_now();
@@ -333,6 +330,7 @@ int lw_job_encode(const lw_encode_config *c, const lw_observer *obs, lw_encode_r
     encode_state s = {.c = c, .obs = obs, .out = out, .file.part.fd = -1};
     *out = (lw_encode_result){0};
     int rc = run(&s);
+    snprintf(out->device, sizeof out->device, "%s", s.file.device);
     clear_state(&s);
     return rc;
 }
