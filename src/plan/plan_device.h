@@ -110,7 +110,8 @@ typedef struct lw_device {
     bool (*pack)(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                  void *attr);
     /* Can node n read input i (i < 0: write output 0) with a pitch between rows that is larger than
-     * a row? Of a slice of rows, input 0: may its result stay there? NULL: nothing can. */
+     * a row? Of a slice of rows, input 0: may its result stay there? Of a concatenation of rows, input i:
+     * may it lie in the result? NULL: nothing can. */
     bool (*pitched)(void *self, const lw_graph *g, const lw_node *n, int i);
     /* Elements between rows of a value of this type with which products read it fastest, at least a
      * row. NULL: a row. */
@@ -153,6 +154,10 @@ typedef struct lw_device {
     void (*copy)(void *self, float *dst, const float *src, int64_t n);
     void (*close)(struct lw_device *dev);
 } lw_device;
+
+/* For lw_device.pitched: is input i (-1: output 0) of product n rows of what it multiplies or makes, each of
+ * which a kernel finds for itself? */
+bool lw_product_pitched(const lw_node *n, int i);
 
 /* Marks of lw_device_time; execs that are profiled have those from LW_MARK_STEPS on. */
 enum { LW_MARK_BEGIN, LW_MARK_END, LW_MARK_STEPS };

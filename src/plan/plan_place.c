@@ -16,6 +16,27 @@ static bool pitched(const lw_plan *p, const lw_node *n, int i)
     return p->dev->pitched && p->dev->pitched(p->dev->self, p->graph, n, i);
 }
 
+bool lw_product_pitched(const lw_node *n, int i)
+{
+    enum { OUTPUT = -1, RESULT_LIKE = 3, RESULT_LIKE_DX = 2 };
+    switch (n->op) {
+    case LW_OP_MATMUL:
+        return !((const lw_attr_matmul *)n->attr)->trans_a &&
+               (i == OUTPUT || i == 0 || i == RESULT_LIKE);
+    case LW_OP_CONV2D:
+    case LW_OP_DEPTHWISE:
+        return i == OUTPUT || i == 0 || i == RESULT_LIKE;
+    case LW_OP_CONV2D_DX:
+    case LW_OP_DEPTHWISE_DX:
+        return i == OUTPUT || i == 0 || i == RESULT_LIKE_DX;
+    case LW_OP_CONV2D_DW:
+    case LW_OP_DEPTHWISE_DW:
+        return i == 0 || i == 1;
+    default:
+        return false;
+    }
+}
+
 /* Can every reader of v but `cat` itself read it with a pitch? Views of v must keep its rows. */
 static bool readers_agree(const lw_plan *p, lw_val v, const lw_node *cat)
 {
@@ -71,7 +92,7 @@ static void place_operand(lw_plan *p, int step, int i, int32_t at)
     if (v.id == other.id || !private_slot(s) || !private_slot(b) || s->first < p->n_prepare ||
         lw_val_slot(g, v) != 0 ||
         lw_type_last(lw_val_type(g, v)) != lw_type_last(lw_val_type(g, cat->in[i])) ||
-        !pitched(p, lw_val_node(g, v), -1) || !readers_agree(p, v, cat))
+        !pitched(p, cat, i) || !pitched(p, lw_val_node(g, v), -1) || !readers_agree(p, v, cat))
         return;
     set_views(g, v, (lw_view){.of = cat->out[0], .at = at});
     s->place = LW_PLACE_VIEW;

@@ -420,6 +420,89 @@ static void test_attention_has_the_same_bits_in_any_batch(void **state)
     }
 }
 
+/* ---- rows of something wider ------------------------------------------------------------------ */
+
+/* Steps of concatenations that copy nothing, of `all`. */
+static int in_place(const lw_plan *p, int *all)
+{
+    int n = 0;
+    *all = 0;
+    for (int k = p->n_prepare; k < p->n_steps; k++)
+        if (p->step[k].node->op == LW_OP_CONCAT) {
+            ++*all;
+            n += p->step[k].low.phase[0].n_tasks == 0;
+        }
+    return n;
+}
+
+typedef struct wide_shape {
+    int32_t side, channels, skip, batch;
+    lw_num num;
+    bool in_pieces; /* parts begin at 16 bytes on every device */
+} wide_shape;
+
+/* A level of a U-Net: what comes down is normalised, added, made smaller and concatenated with what comes up, which is normalised,
+ * convolved and multiplied as rows. */
+static void open_level(plan_lab *l, const wide_shape *s, bool placed)
+{
+    const int32_t c = s->channels, k = s->skip, all = c + k;
+    open_named(l);
+    lw_graph *g = l->g;
+    l->dev->pitched = placed ? l->dev->pitched : NULL;
+    lw_val skip = lw_conv2d_op(g, LAB_X(l, "x", s->batch, s->side, s->side, 16),
+                               LAB_P(l, "w0", k, 3, 3, 16), LAB_P(l, "b0", k), 1, 1);
+    lw_val norm = lw_group_norm_op(g, skip, LAB_P(l, "g0", k), LAB_P(l, "h0", k), LW_NOVAL,
+                                   LW_NOVAL, 2, 1e-5f, LW_ACT_NONE);
+    lw_val beside = lw_add(g, lw_conv2d_op(g, norm, LAB_P(l, "w1", k, 3, 3, k), LW_NOVAL, 1, 1),
+                           skip);
+    lw_val low = lw_conv2d_op(g, beside, LAB_P(l, "w2", c, 3, 3, k), LW_NOVAL, 2, 1);
+    lw_val up = lw_conv2d_op(g, lw_upsample(g, low, 2), LAB_P(l, "w3", c, 3, 3, c), LW_NOVAL, 1, 1);
+    lw_val cat = lw_concat(g, up, beside, 3);
+    lw_val more = lw_group_norm_op(g, cat, LAB_P(l, "g1", all), LAB_P(l, "h1", all), LW_NOVAL,
+                                   LW_NOVAL, 2, 1e-5f, LW_ACT_NONE);
+    lw_val y = lw_conv2d_op(g, lw_silu(g, more), LAB_P(l, "w4", c, 3, 3, all), LW_NOVAL, 1, 1);
+    lw_val rows = lw_reshape(g, skip, lw_type_of(LW_F32, 2, s->batch * s->side * s->side, k));
+    lab_output(l, "z", lw_linear_op(g, rows, LAB_P(l, "v", 24, k), LW_NOVAL));
+    lab_output(l, "y",
+               lw_add(g, lw_conv2d_op(g, cat, LAB_P(l, "w5", c, 1, 1, all), LW_NOVAL, 1, 0), y));
+    assert_int_equal(lw_store_fix(l->store), 0);
+    lw_store_init(l->store, 3);
+    if (lw_compile(g, l->dev, &(lw_compile_opts){.opt = 1, .precision = s->num}, &l->plan) < 0)
+        fail_msg("%s", lw_errmsg());
+    assert_int_equal(lw_exec_new(l->plan, LW_SLAB_PARAM, &l->exec), 0);
+    lab_fill(l);
+}
+
+/* What is written where it is concatenated, and read there by products and norms, has the bits of what is copied. */
+static void test_what_lies_in_wider_rows_has_the_same_bits(void **state)
+{
+    static const wide_shape shapes[] = {
+        {8, 64, 64, 1, LW_NUM_F32, true},    {8, 64, 64, 2, LW_NUM_BF16, true},
+        {6, 16, 24, 3, LW_NUM_F32, true},    {6, 16, 24, 3, LW_NUM_BF16, true},
+        {16, 128, 64, 1, LW_NUM_BF16, true}, {6, 10, 6, 2, LW_NUM_F32, false},
+        {6, 12, 20, 2, LW_NUM_BF16, false}};
+    (void)state;
+    for (int i = 0; i < (int)LW_COUNT(shapes); i++) {
+        plan_lab l[2];
+        int all, n;
+        for (int k = 0; k < 2; k++) {
+            open_level(&l[k], &shapes[i], k);
+            n = in_place(l[k].plan, &all);
+            assert_int_equal(all, 1);
+            assert_int_equal(n,
+                             k && (shapes[i].in_pieces || l[k].dev->near_one)); /* CPUs take any */
+            for (int run = 0; run < 3; run++) /* the second run on may be a recorded one */
+                assert_int_equal(lw_exec_run(l[k].exec, NULL), 0);
+        }
+        for (const char *const *name = (const char *const[]){"y", "z", NULL}; *name; name++)
+            assert_memory_equal(lw_exec_read(l[0].exec, *name), lw_exec_read(l[1].exec, *name),
+                                (size_t)lw_type_count(lw_exec_type(l[0].exec, *name)) *
+                                    sizeof(float));
+        for (int k = 0; k < 2; k++)
+            lab_close(&l[k]);
+    }
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 /* A thread that is there before the devices are, and goes from one to the next. */
@@ -658,6 +741,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_row_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_attention_has_the_same_bits_in_any_batch),
+        cmocka_unit_test(test_what_lies_in_wider_rows_has_the_same_bits),
         cmocka_unit_test(test_any_thread_computes)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opened_by_name),
@@ -668,6 +752,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_row_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_attention_has_the_same_bits_in_any_batch),
+        cmocka_unit_test(test_what_lies_in_wider_rows_has_the_same_bits),
         cmocka_unit_test(test_any_thread_computes),
         cmocka_unit_test(test_reductions_hold_all_parts),
         cmocka_unit_test(test_two_ranks_have_one_field),

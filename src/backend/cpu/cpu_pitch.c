@@ -2,27 +2,6 @@
 /* Which operands may lie in the rows of something wider: those whose kernels take a pitch. */
 #include "backend/cpu/cpu_private.h"
 
-static bool product_pitched(const lw_node *n, int i)
-{
-    enum { OUTPUT = -1, RESULT_LIKE = 3, RESULT_LIKE_DX = 2 };
-    switch (n->op) {
-    case LW_OP_MATMUL:
-        return !((const lw_attr_matmul *)n->attr)->trans_a &&
-               (i == OUTPUT || i == 0 || i == RESULT_LIKE);
-    case LW_OP_CONV2D:
-    case LW_OP_DEPTHWISE:
-        return i == OUTPUT || i == 0 || i == RESULT_LIKE;
-    case LW_OP_CONV2D_DX:
-    case LW_OP_DEPTHWISE_DX:
-        return i == OUTPUT || i == 0 || i == RESULT_LIKE_DX;
-    case LW_OP_CONV2D_DW:
-    case LW_OP_DEPTHWISE_DW:
-        return i == 0 || i == 1;
-    default:
-        return false;
-    }
-}
-
 /* A tile reads twelve rows side by side: when they start a multiple of a page apart, all meet in one
  * set of the first-level cache, which holds eight lines. 400 x 768 x 3072 takes 1.11 times as long. */
 int32_t lw_cpu_pitch(void *self, lw_type t)
@@ -43,5 +22,5 @@ bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i)
         return i == 0;
     if (n->op == LW_OP_CONCAT) /* along the last dimension a row is a row of the operand */
         return i >= 0 && ((const lw_attr_axis *)n->attr)->axis == lw_val_type(g, n->in[i]).rank - 1;
-    return product_pitched(n, i);
+    return lw_product_pitched(n, i);
 }

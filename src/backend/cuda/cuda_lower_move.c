@@ -9,6 +9,8 @@
 typedef struct copy_step {
     cuda_step step;
     int64_t rows, width[2], y_pitch, x_pitch, skip; /* words; skip: before what a slice reads */
+    int64_t from[2]; /* of a concatenation: between rows of the operands */
+    bool there[2];   /* that operand was written in place */
 } copy_step;
 
 static int64_t inner(lw_type t, int axis)
@@ -46,14 +48,16 @@ static void copy_rows(const copy_step *s, lw_cuda_copy a, int parts)
 static void concat_task(const lw_task *t)
 {
     const copy_step *s = t->arg;
-    uint32_t *y = t->out[0];
     lw_cuda_copy a = {0};
+    int parts = 0;
     for (int i = 0; i < 2; i++)
-        a.part[i] = (lw_cuda_copy_part){.y = y + (i ? s->width[0] : 0),
-                                        .x = t->in[i],
-                                        .width = s->width[i],
-                                        .x_pitch = s->width[i]};
-    copy_rows(s, a, 2);
+        if (!s->there[i])
+            a.part[parts++] =
+                (lw_cuda_copy_part){.y = (uint32_t *)t->out[0] + (i ? s->width[0] : 0),
+                                    .x = t->in[i],
+                                    .width = s->width[i],
+                                    .x_pitch = s->from[i]};
+    copy_rows(s, a, parts);
 }
 
 static void slice_task(const lw_task *t)
@@ -87,28 +91,16 @@ int lw_cuda_lower_concat(cuda_lower *c)
     copy_step *s = lw_cuda_arg(c, sizeof *s, concat_task);
     if (!s)
         return LW_ENOMEM;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        int64_t from = width[i] / lw_type_last(cuda_in(c, i)) * cuda_in_pitch(c, i);
         s->width[i] = words ? width[i] / 2 : width[i];
+        s->from[i] = words ? from / 2 : from;
+        s->there[i] = lw_val_view(c->g, c->n->in[i]).of.id == c->n->out[0].id;
+    }
+    c->out->phase[0].n_tasks = !s->there[0] || !s->there[1];
     s->y_pitch = s->width[0] + s->width[1];
     s->rows = rows;
     return 0;
-}
-
-/* A slice that its readers find where it was cut from. */
-static void stay_task(const lw_task *t)
-{
-    (void)t;
-}
-
-bool lw_cuda_pitched(void *self, const lw_graph *g, const lw_node *n, int i)
-{
-    (void)self;
-    if (i < 0 || lw_val_type(g, n->in[i]).dtype != LW_F32)
-        return false;
-    if (n->op == LW_OP_GROUP_NORM)
-        return i == 3 || i == 4;
-    return n->op == LW_OP_SLICE &&
-           ((const lw_attr_axis *)n->attr)->axis == lw_val_type(g, n->in[0]).rank - 1;
 }
 
 int lw_cuda_lower_slice(cuda_lower *c)
@@ -117,15 +109,16 @@ int lw_cuda_lower_slice(cuda_lower *c)
     if (lw_dtype_size(cuda_out(c, 0).dtype) != sizeof(uint32_t))
         return lw_cuda_lacks(c, " of other than 32-bit numbers");
     const bool stays = lw_val_ok(lw_val_view(c->g, c->n->out[0]).of);
-    copy_step *s = lw_cuda_arg(c, sizeof *s, stays ? stay_task : slice_task);
+    copy_step *s = lw_cuda_arg(c, sizeof *s, slice_task);
     if (!s)
         return LW_ENOMEM;
+    c->out->phase[0].n_tasks = !stays;
     s->width[0] = s->y_pitch = inner(cuda_out(c, 0), at->axis);
     s->x_pitch = inner(cuda_in(c, 0), at->axis);
     s->skip = at->begin * (s->x_pitch / cuda_in(c, 0).dim[at->axis]);
     s->rows = lw_type_count(cuda_out(c, 0)) / s->width[0];
     if (at->axis == cuda_in(c, 0).rank - 1)
-        s->x_pitch = lw_val_pitch(c->g, c->n->in[0]);
+        s->x_pitch = cuda_in_pitch(c, 0);
     return 0;
 }
 

@@ -20,7 +20,7 @@ static bool aligned(const lw_cuda_norm *a, int32_t wide)
                           (uintptr_t)a->shift | (a->store ? 0 : y) | (a->narrow ? 0 : x),
                     bf16 = (uintptr_t)a->also | (a->store ? y : 0) | (a->narrow ? x : 0);
     return f32 % ((uintptr_t)wide * sizeof(float)) == 0 &&
-           (a->scale_pitch | a->shift_pitch) % wide == 0 &&
+           (a->x_pitch | a->scale_pitch | a->shift_pitch) % wide == 0 &&
            bf16 % ((uintptr_t)wide * sizeof(uint16_t)) == 0;
 }
 
@@ -47,7 +47,7 @@ static void norm_task(const lw_task *t)
     for (int64_t b = 0; b < s->batch; b += 32768) {
         lw_cuda_norm part = a;
         int64_t rows = LW_MIN(s->batch - b, (int64_t)32768), ch = a.c;
-        part.x = (const char *)a.x + b * a.hw * ch * (a.narrow ? 2 : 4);
+        part.x = (const char *)a.x + b * a.hw * a.x_pitch * (a.narrow ? 2 : 4);
         part.y = a.y ? (char *)a.y + b * a.hw * ch * (a.store ? 2 : 4) : NULL;
         part.also = a.also ? (uint16_t *)a.also + b * a.hw * ch : NULL;
         part.mean = a.mean ? a.mean + b * a.groups : NULL;
@@ -77,7 +77,7 @@ static void choose(norm_step *s)
     a->rows = s->batch * a->groups;
     if (a->hw == 1 && s->wide == 4)
         s->kernel = LW_CUDA_layer_norm;
-    else if (width / s->wide > threads || a->hw > INT32_MAX / LW_MAX(a->c, 4))
+    else if (width / s->wide > threads || a->hw > INT32_MAX / LW_MAX(a->x_pitch, 4))
         s->kernel = LW_CUDA_group_norm;
     for (int32_t span = 2; span <= LW_CUDA_SPAN && a->groups % span == 0; span *= 2) {
         int64_t vectors = a->hw * (width * span / s->wide);
@@ -124,8 +124,9 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
                           .store = at->store == LW_BF16,
                           .narrow = x.dtype == LW_BF16};
     s->a.fixed = cuda_fixed(c, 1) && cuda_fixed(c, 2);
-    s->a.scale_pitch = cuda_has(c, 3) ? lw_val_pitch(c->g, c->n->in[3]) : 0;
-    s->a.shift_pitch = cuda_has(c, 4) ? lw_val_pitch(c->g, c->n->in[4]) : 0;
+    s->a.x_pitch = cuda_in_pitch(c, 0);
+    s->a.scale_pitch = cuda_in_pitch(c, 3);
+    s->a.shift_pitch = cuda_in_pitch(c, 4);
     choose(s);
     spread(s);
     return 0;

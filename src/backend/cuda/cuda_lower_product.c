@@ -198,10 +198,10 @@ static bool fits_tiles(const lw_cuda_product *a, lw_type x, int32_t piece)
 {
     const int32_t unit = is_half(a, piece) ? piece / 2 : piece;
     return a->w_pitch && a->w_pitch % piece == 0 && !a->trans_x && a->c % unit == 0 &&
-           a->ldx % unit == 0 && a->n % 4 == 0 && a->ldy % 4 == 0 && a->h < 0x2000 &&
-           a->width < 0x2000 && a->kh % a->phases == 0 && a->kw % a->phases == 0 &&
+           a->ldx % unit == 0 && a->n % 4 == 0 && a->ldy % 4 == 0 && a->ld_residual % 4 == 0 &&
+           a->h < 0x2000 && a->width < 0x2000 && a->kh % a->phases == 0 && a->kw % a->phases == 0 &&
            a->oh % a->phases == 0 && a->ow % a->phases == 0 && a->m < INT32_MAX / 2 &&
-           lw_type_count(x) / unit < INT32_MAX / 2;
+           lw_type_count(x) / lw_type_last(x) * a->ldx / unit < INT32_MAX / 2;
 }
 
 /* What divides numbers up to 2^31 by d. */
@@ -266,8 +266,8 @@ static void set_other(const cuda_lower *c, product_step *s)
     if (!a->w_pitch || a->trans_x || a->backward || a->m > INT32_MAX / 2 ||
         lw_type_count(cuda_in(c, 0)) / a->ldx > INT32_MAX / 2)
         return;
-    if (matrix && LW_MAX(a->m, (int64_t)a->n) * a->k <= INT32_MAX && a->k % 4 == 0 &&
-        a->w_pitch == a->k && (all < 64 || a->m <= LW_CUDA_FEW_ROWS) &&
+    if (matrix && LW_MAX(a->m * a->ldx, (int64_t)a->n * a->k) <= INT32_MAX && a->k % 4 == 0 &&
+        a->w_pitch == a->k && a->ldx % 4 == 0 && (all < 64 || a->m <= LW_CUDA_FEW_ROWS) &&
         LW_CEIL_DIV(a->n, LW_CUDA_FEW_COLUMNS) <= MOST_ACROSS) {
         s->tiled.kernel = LW_CUDA_matmul_few;
         s->tiled.blocks = LW_CEIL_DIV(a->m, LW_CUDA_FEW_ROWS);
@@ -277,7 +277,8 @@ static void set_other(const cuda_lower *c, product_step *s)
         s->tiled.kernel = LW_CUDA_few_columns;
         s->tiled.blocks = LW_CEIL_DIV(a->m, 16);
         s->tiled.across = 1;
-    } else if (!matrix && a->k <= LW_CUDA_SHORT && a->n % 4 == 0 && a->ldy % 4 == 0) {
+    } else if (!matrix && a->k <= LW_CUDA_SHORT && a->n % 4 == 0 && a->ldy % 4 == 0 &&
+               a->ld_residual % 4 == 0) {
         s->tiled.kernel = LW_CUDA_short_depth;
         s->tiled.blocks = LW_CEIL_DIV(a->m, 32);
         s->tiled.across = LW_CEIL_DIV(a->n, 128);
@@ -311,6 +312,14 @@ static int choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_c
     return s->plain.across <= MOST_ACROSS ? 0 : lw_cuda_lacks(c, " of so many columns");
 }
 
+/* After s->residual is known. */
+static void set_pitches(const cuda_lower *c, product_step *s)
+{
+    s->a.ldx = cuda_in_pitch(c, 0);
+    s->a.ldy = cuda_out_pitch(c);
+    s->a.ld_residual = cuda_in_pitch(c, s->residual);
+}
+
 int lw_cuda_lower_matmul(cuda_lower *c)
 {
     const lw_attr_matmul *at = c->n->attr;
@@ -328,8 +337,7 @@ int lw_cuda_lower_matmul(cuda_lower *c)
     a->m = lw_type_count(x) / a->k;
     a->trans_x = at->trans_a;
     a->trans_w = at->trans_b;
-    a->ldx = a->k;
-    a->ldy = a->ld_residual = a->n;
+    set_pitches(c, s);
     a->act = at->act;
     a->c = a->k; /* a picture of a pixel each row */
     a->h = a->width = a->oh = a->ow = a->kh = a->kw = a->stride = a->phases = 1;
@@ -342,7 +350,8 @@ int lw_cuda_lower_matmul(cuda_lower *c)
     return choose_kernel(c, s, narrow, LW_CUDA_matmul, LW_CUDA_mma_matmul, a->trans_w ? a->k : 0);
 }
 
-static product_step *conv_step(cuda_lower *c)
+/* bias, residual: inputs */
+static product_step *conv_step(cuda_lower *c, int bias, int residual)
 {
     const lw_attr_conv *at = c->n->attr;
     product_step *s = lw_cuda_arg(c, sizeof *s, product_task);
@@ -352,9 +361,6 @@ static product_step *conv_step(cuda_lower *c)
     s->a = (lw_cuda_product){.m = lw_type_count(y) / y.dim[3],
                              .n = y.dim[3],
                              .k = at->kh * at->kw * x.dim[3],
-                             .ldx = x.dim[3],
-                             .ldy = y.dim[3],
-                             .ld_residual = y.dim[3],
                              .act = at->act,
                              .h = x.dim[1],
                              .width = x.dim[2],
@@ -367,6 +373,9 @@ static product_step *conv_step(cuda_lower *c)
                              .pad_t = at->pad_t,
                              .pad_l = at->pad_l,
                              .phases = 1};
+    s->bias = bias;
+    s->residual = residual;
+    set_pitches(c, s);
     return s;
 }
 
@@ -374,11 +383,9 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
 {
     bool narrow;
     LW_TRY(check_types(c, -1, 3, &narrow));
-    product_step *s = conv_step(c);
+    product_step *s = conv_step(c, 2, 3);
     if (!s)
         return LW_ENOMEM;
-    s->bias = 2;
-    s->residual = 3;
     s->image_bias = 5;
     return choose_kernel(c, s, narrow, LW_CUDA_conv2d, LW_CUDA_mma_conv2d, s->a.k);
 }
@@ -386,14 +393,12 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
 int lw_cuda_lower_depthwise(cuda_lower *c)
 {
     LW_TRY(lw_cuda_f32(c, -1));
-    product_step *s = conv_step(c);
+    product_step *s = conv_step(c, 2, 3);
     if (!s)
         return LW_ENOMEM;
     s->plain.kernel = LW_CUDA_depthwise;
     s->plain.blocks = lw_cuda_blocks(LW_CUDA_depthwise, s->a.m * s->a.n);
     s->plain.across = 1;
-    s->bias = 2;
-    s->residual = 3;
     return 0;
 }
 
@@ -401,11 +406,9 @@ int lw_cuda_lower_conv2d_dx(cuda_lower *c)
 {
     bool narrow;
     LW_TRY(check_types(c, -1, 2, &narrow));
-    product_step *s = conv_step(c);
+    product_step *s = conv_step(c, 3, 2);
     if (!s)
         return LW_ENOMEM;
-    s->bias = 3;
-    s->residual = 2;
     s->a.backward = 1;
     s->a.phases = s->a.stride;
     return choose_kernel(c, s, narrow, LW_CUDA_conv2d_dx, LW_CUDA_mma_conv2d_dx, 0);

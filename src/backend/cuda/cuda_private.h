@@ -72,7 +72,7 @@ cuda_lower_fn lw_cuda_lower_matmul, lw_cuda_lower_conv2d, lw_cuda_lower_conv2d_d
 bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                         void *attr);
 
-/* lw_device.pitched: rows of scales and shifts of norms. */
+/* lw_device.pitched */
 bool lw_cuda_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
 
 /* Starts a kernel; args: the struct that cuda_kernels.def names. Failures are kept and told by the
@@ -129,6 +129,15 @@ static inline lw_type cuda_out(const cuda_lower *c, int i)
 static inline bool cuda_has(const cuda_lower *c, int i)
 {
     return i < c->n->n_in && lw_val_ok(c->n->in[i]);
+}
+/* Numbers between rows of input i, of output 0. */
+static inline int32_t cuda_in_pitch(const cuda_lower *c, int i)
+{
+    return cuda_has(c, i) ? lw_val_pitch(c->g, c->n->in[i]) : 0;
+}
+static inline int32_t cuda_out_pitch(const cuda_lower *c)
+{
+    return lw_val_pitch(c->g, c->n->out[0]);
 }
 
 #endif

@@ -101,7 +101,7 @@ typedef struct lw_cuda_norm {
     int32_t span;          /* groups of a block */
     int32_t fixed;         /* nothing that is recorded writes gamma and beta */
     int64_t rows;          /* layer_norm: of all samples */
-    int32_t scale_pitch, shift_pitch;
+    int32_t x_pitch, scale_pitch, shift_pitch;
 } lw_cuda_norm;
 enum { LW_CUDA_SPAN = 32 };      /* most groups of a block */
 enum { LW_CUDA_NORM_KEPT = 32 }; /* numbers of a thread */

@@ -128,15 +128,15 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
     LW_SHARED double room[256];
     int64_t g = LW_BX, b = LW_BY;
     int32_t width = a.c / a.groups, c0 = (int32_t)g * width;
-    int64_t n = a.hw * width, begin = b * a.hw * a.c + c0;
+    int64_t n = a.hw * width, begin = b * a.hw * a.c + c0, x = b * a.hw * a.x_pitch + c0;
     float sum = 0.0f, square = 0.0f;
     for (int64_t i = LW_TID; i < n; i += 256)
-        sum += norm_number(&a, begin + i / width * a.c + i % width);
+        sum += norm_number(&a, x + i / width * a.x_pitch + i % width);
     float middle = (float)(lw_block_sum(room, (double)sum) / (double)n);
     middle = a.rms ? 0.0f : middle;
     sum = 0.0f;
     for (int64_t i = LW_TID; i < n; i += 256) {
-        float d = norm_number(&a, begin + i / width * a.c + i % width) - middle;
+        float d = norm_number(&a, x + i / width * a.x_pitch + i % width) - middle;
         sum += d;
         square = fmaf(d, d, square);
     }
@@ -144,15 +144,15 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
     norm_moments m = norm_moments_of(&a, (float)all, (float)lw_block_sum(room, (double)square),
                                      1.0f / (float)n);
     for (int64_t i = LW_TID; i < n; i += 256) {
-        int64_t at = i / width * a.c + i % width;
+        int64_t row = i / width;
         norm_channel channel;
         norm_said said;
         norm_say(&a, c0 + (int32_t)(i % width), &said, 1);
         norm_say_more(&a, b, c0 + (int32_t)(i % width), &said, 1);
         norm_channels(&said, m, &channel, 1);
-        float v = norm_number(&a, begin + at) - middle;
+        float v = norm_number(&a, x + row * a.x_pitch + i % width) - middle;
         norm_results(&a, &v, &channel, 1);
-        norm_write(&a, begin + at, &v, 1);
+        norm_write(&a, begin + row * a.c + i % width, &v, 1);
     }
     if (LW_TID == 0)
         norm_tell(&a, b * a.groups + g, middle + m.off, m.rstd);
@@ -266,7 +266,7 @@ LW_ON_DEVICE void norm_read(const lw_cuda_norm *a, const norm_tile *t, int64_t x
     LW_UNROLL
     for (int i = 0; i < NORM_VECTORS(wide, parts); i++) {
         int32_t row = first + t->row + i * t->rows;
-        int64_t at = x + (uint32_t)row * (uint32_t)a->c;
+        int64_t at = x + (uint32_t)row * (uint32_t)a->x_pitch;
         bool there = row < (int32_t)a->hw;
         if (there)
             LW_READS((const char *)a->x + at * (narrow ? 2 : 4), wide * (narrow ? 2 : 4));
@@ -371,7 +371,7 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int threads, const int 
     const float share = 1.0f / ((float)a->hw * (float)(t.of_group * wide));
     const int first_pass = a->rms ? 1 : 0;
     int32_t group = (int32_t)LW_BX * t.span, c = group * t.of_group * wide + t.column * wide;
-    int64_t b = LW_BY, begin = b * (int32_t)a->hw * a->c + c;
+    int64_t b = LW_BY, x = b * (int32_t)a->hw * a->x_pitch + c;
     norm_kept kept;
     norm_said said;
     norm_clear(&t, threads, parts, room);
@@ -391,7 +391,7 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int threads, const int 
             LW_ROLLED
             for (int32_t first = 0; first < end; first += turn) {
                 if (again || pass == first_pass)
-                    norm_read(a, &t, begin, first, &kept, wide, narrow, parts);
+                    norm_read(a, &t, x, first, &kept, wide, narrow, parts);
                 if (pass == first_pass && first == 0 && t.row < NORM_NOWHERE)
                     norm_say_more(a, b, c, &said, wide);
                 norm_add(a, &t, first, &kept, middle, sum, wide, narrow, parts);
@@ -405,8 +405,8 @@ LW_ON_DEVICE void norm_near(const lw_cuda_norm *a, const int threads, const int 
         LW_ROLLED
         for (int32_t first = 0; first < end; first += turn) {
             if (again)
-                norm_read(a, &t, begin, first, &kept, wide, narrow, parts);
-            norm_finish(a, &t, begin, first, &kept, middle, channel, wide, narrow, parts);
+                norm_read(a, &t, x, first, &kept, wide, narrow, parts);
+            norm_finish(a, &t, b * (int32_t)a->hw * a->c + c, first, &kept, middle, channel, wide, narrow, parts);
         }
         if ((a->mean || a->rstd) && t.row == 0 && t.column % t.of_group == 0)
             norm_tell(a, b * a->groups + group + t.group, middle + m.off, m.rstd);

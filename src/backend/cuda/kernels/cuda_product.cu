@@ -79,6 +79,7 @@ LW_ON_DEVICE void few_copy(const lw_cuda_product *a, const bool left, int32_t k0
 {
     const int n = left ? LW_CUDA_FEW_ROWS : LW_CUDA_FEW_COLUMNS;
     const float *from = (const float *)(left ? a->x : a->w);
+    const int32_t pitch = left ? a->ldx : a->k;
     int32_t k = k0 + LW_TID % 32 * 4, row = (int32_t)(left ? LW_BX : LW_BY) * n + LW_TID / 32;
     place += ((left ? 0 : LW_CUDA_FEW_ROWS) + LW_TID / 32) * FEW_PITCH + LW_TID % 32 * 4;
     if (k0 >= a->k)
@@ -86,7 +87,7 @@ LW_ON_DEVICE void few_copy(const lw_cuda_product *a, const bool left, int32_t k0
     LW_UNROLL
     for (int i = 0; i < n; i += 8) {
         bool there = k < a->k && row + i < (left ? (int32_t)a->m : a->n);
-        lw_copy_async(place + i * FEW_PITCH, from + (there ? (row + i) * a->k + k : 0), there);
+        lw_copy_async(place + i * FEW_PITCH, from + (there ? (row + i) * pitch + k : 0), there);
     }
 }
 
@@ -215,7 +216,7 @@ LW_KERNEL(depthwise, lw_cuda_product, 256)
         for (int32_t t = 0; t < taps; t++) {
             int32_t i = y0 + t / a.kw, j = x0 + t % a.kw;
             if (i >= 0 && j >= 0 && i < a.h && j < a.width)
-                sum = fmaf(x[((b * a.h + i) * a.width + j) * a.n + c], w[c * taps + t], sum);
+                sum = fmaf(x[((b * a.h + i) * a.width + j) * a.ldx + c], w[c * taps + t], sum);
         }
         product_finish(&a, PRODUCT_CONV, row, c, sum);
     }
