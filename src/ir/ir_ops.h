@@ -126,7 +126,8 @@ lw_val lw_cast(lw_graph *g, lw_val x, lw_dtype to, lw_val quant);
  * Activations of a product (input a or x; dy and x of a weight gradient) are f32, bf16, or u8 with
  * an input quant f32[2] = {scale, zero point} behind the residual (forward products only). Weights,
  * bias, residual and results are f32 whatever they are; packing rounds the weight to the same type.
- * Where `store` says so, products of bf16 and u8 have results of bf16; their residual may be bf16 anyway.
+ * Where `store` says so, products have results of bf16, those of f32 where the device makes such; the residual of others may
+ * be bf16 anyway.
  */
 
 /* inputs: a, b, bias[N]?, residual[M,N]?, quant[2]?. a is [.., K] ([.., M] rows when trans_a), b is

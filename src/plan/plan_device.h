@@ -122,6 +122,8 @@ typedef struct lw_device {
     /* May products write bf16, whatever they read that is not f32, and add it; norms and concatenations
      * read it? */
     bool bf16_values;
+    /* May products of f32 write bf16, too? */
+    bool f32_to_bf16;
     /* Is product n faster in f32 than on operands of type `num`? NULL: no. */
     bool (*wide)(void *self, const lw_node *n, lw_num num);
     /* Is this chain of convolutions on so many pictures faster strip by strip? NULL: no. */

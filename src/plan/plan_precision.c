@@ -20,7 +20,8 @@
  *
  * Where the device has values of bf16, a group norm reads what a product made as it lies there, and so does
  * a product that adds it: between convolutions of a network of pictures nothing is f32, and skip
- * concatenations are bf16. Not the stream of a transformer, which its LayerNorms read in f32.
+ * concatenations are bf16, and so is what the first layer's product of f32 makes, where the device lets it. Not the stream of a
+ * transformer, which its LayerNorms read in f32.
  *
  * Attention reads and writes bf16 likewise (under int8 too), and its gradient reads it: scores
  * that are made again there are the same ones. Patches, a convolution
@@ -438,11 +439,14 @@ static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *r
 /* Does a product, whose operands have type `num`, write bf16? Where its result is read as that alone. */
 static bool writes_bf16(const precision *p, const lw_node *n, lw_num num)
 {
-    if (!low_alone(&p->val[n->out[0].id]) || n->op == LW_OP_CONV2D_DW)
+    const bool matmul = n->op == LW_OP_MATMUL;
+    if (!low_alone(&p->val[n->out[0].id]) ||
+        !(matmul || n->op == LW_OP_CONV2D || n->op == LW_OP_CONV2D_DX) ||
+        (matmul && ((const lw_attr_matmul *)n->attr)->trans_a))
         return false;
-    if (n->op == LW_OP_MATMUL && ((const lw_attr_matmul *)n->attr)->trans_a)
-        return false;
-    return p->dev->bf16_values || (n->op == LW_OP_MATMUL && num == LW_NUM_BF16);
+    if (num == LW_NUM_F32)
+        return p->dev->f32_to_bf16 && !n->backward;
+    return p->dev->bf16_values || (matmul && num == LW_NUM_BF16);
 }
 
 static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *p)
@@ -455,7 +459,7 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
         const typed_val *v = &p->val[n->in[i].id];
         if (takes_either(p, r->from, n, num, i))
             in[i] = either_of(r, p, n->in[i]);
-        else if (!is_activation(r->from, n, i))
+        else if (num == LW_NUM_F32 || !is_activation(r->from, n, i))
             in[i] = lw_rewrite_map(r, n->in[i]);
         else if (num == LW_NUM_S8)
             in[i] = v->as_u8;
@@ -481,6 +485,15 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
     return 0;
 }
 
+/* A product of f32, a picture's first layer. */
+static bool emit_wide(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    if (!writes_bf16(p, n, LW_NUM_F32))
+        return false;
+    *rc = emit_product(r, n, LW_NUM_F32, p);
+    return true;
+}
+
 static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
 {
     precision *p = arg;
@@ -494,7 +507,7 @@ static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
         rc = emit_product(r, n, num, p);
     else if (!emit_both(r, n, p, &rc) && !emit_norm(r, n, p, &rc) && !emit_ew(r, n, p, &rc) &&
              !emit_concat(r, n, p, &rc) && !emit_attention(r, n, p, &rc) &&
-             !emit_patches(r, n, p, &rc))
+             !emit_patches(r, n, p, &rc) && !emit_wide(r, n, p, &rc))
         rc = lw_rewrite_copy(r, n, NULL);
     return rc < 0 ? rc : add_casts(r, n, p);
 }

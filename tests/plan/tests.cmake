@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 lw_test(test_device plan/test_device.c models store backend formats base)
+lw_test(test_device_cpu plan/test_device_cpu.c models store backend formats base)
 lw_test(test_plan_derived plan/test_plan_derived.c models store backend formats base)
 lw_test(test_plan_dump plan/test_plan_dump.c models store backend formats base)
 lw_test(test_plan_fuse plan/test_plan_fuse.c models store backend formats base)
@@ -17,6 +18,7 @@ foreach(name chain derived dump fuse join memory precision rewrite run slices wi
   target_sources(test_plan_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c)
 endforeach()
 target_sources(test_device PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c)
+target_sources(test_device_cpu PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c)
 foreach(name memory precision random)
   target_sources(test_plan_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_prover.c)
 endforeach()

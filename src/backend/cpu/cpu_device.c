@@ -47,6 +47,14 @@ static int lower_empty(cpu_lower *c)
     return 0;
 }
 
+/* Kernels of f32 products write f32. */
+static bool is_f32_to_bf16(const cpu_lower *c)
+{
+    lw_product of;
+    return lw_node_product(c->g, c->n, &of) && cpu_in(c, 0).dtype == LW_F32 &&
+           cpu_out(c, 0).dtype == LW_BF16;
+}
+
 static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, uint32_t fixed,
                  lw_lowered *out)
 {
@@ -54,6 +62,8 @@ static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, u
     (void)fixed;
     cpu_lower c = {.k = &d->k, .dev = &d->dev, .arena = a, .g = g, .n = n, .out = out};
     *out = (lw_lowered){0};
+    if (is_f32_to_bf16(&c))
+        return lw_fail(LW_EUNSUPPORTED, "'%s' of f32 to bf16", lw_op_get(n->op)->name);
     return is_empty(&c) ? lower_empty(&c) : lowerings[n->op](&c);
 }
 

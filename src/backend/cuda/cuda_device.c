@@ -523,6 +523,7 @@ int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
                          .pack = lw_cuda_wants_pack,
                          .pitched = lw_cuda_pitched,
                          .bf16_values = true,
+                         .f32_to_bf16 = true,
                          .run = run,
                          .replay = lw_cuda_replay,
                          .forget = lw_cuda_forget,

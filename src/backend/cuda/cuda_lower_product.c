@@ -72,19 +72,22 @@ static void set_plain(product_step *s, lw_cuda_kernel kernel)
     s->plain.across = LW_CEIL_DIV(s->a.n, LW_CUDA_TILE);
 }
 
-/* f32 throughout, but for input `ids`; or x in bf16, and weights, residual and the result of either. Everything else is f32. */
+/* Operands of f32, but for input `ids`; or x in bf16, and weights and residual of either. Everything else is f32, and the result of
+ * either. */
 static int check_types(const cuda_lower *c, int ids, int residual, bool *narrow)
 {
     *narrow = cuda_in(c, 0).dtype == LW_BF16;
-    if (!*narrow)
-        return lw_cuda_f32(c, ids);
-    for (int i = 1; i < c->n->n_in; i++)
-        if (i != ids && cuda_has(c, i) && cuda_in(c, i).dtype != LW_F32 &&
-            ((i != 1 && i != residual) || cuda_in(c, i).dtype != LW_BF16))
+    for (int i = 0; i < c->n->n_in; i++) {
+        if (i == ids || !cuda_has(c, i) || cuda_in(c, i).dtype == LW_F32)
+            continue;
+        if (!*narrow)
+            return lw_cuda_lacks(c, " of other numbers than f32");
+        if ((i > 1 && i != residual) || cuda_in(c, i).dtype != LW_BF16)
             return lw_cuda_lacks(c, " of bf16 and other numbers than f32");
+    }
     for (int i = 0; i < c->n->n_out; i++)
         if (cuda_out(c, i).dtype != LW_F32 && cuda_out(c, i).dtype != LW_BF16)
-            return lw_cuda_lacks(c, " of bf16 to other numbers than f32 and bf16");
+            return lw_cuda_lacks(c, " to other numbers than f32 and bf16");
     return 0;
 }
 

@@ -27,13 +27,9 @@ int lw_op_check_operand(const lw_graph *g, const lw_node *n, int i, int quant)
     return 0;
 }
 
-int lw_op_check_store(const lw_graph *g, const lw_node *n, int32_t store, lw_dtype *out)
+lw_dtype lw_op_stored(int32_t store)
 {
-    const lw_dtype t = in_type(g, n, 0).dtype;
-    *out = store == LW_BF16 ? LW_BF16 : LW_F32;
-    if (*out == LW_BF16 && t != LW_BF16 && t != LW_U8)
-        return lw_op_fail(g, n, "only a product of bf16 or u8 writes bf16");
-    return 0;
+    return store == LW_BF16 ? LW_BF16 : LW_F32;
 }
 
 int lw_op_check_residual(const lw_graph *g, const lw_node *n, int i, lw_type y)

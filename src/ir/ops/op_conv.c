@@ -72,7 +72,7 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (!lw_op_packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type y = lw_op_conv_out(a, in_type(g, n, 0).dim[0]);
-    LW_TRY(lw_op_check_store(g, n, a->store, &y.dtype));
+    y.dtype = lw_op_stored(a->store);
     LW_TRY(lw_op_conv_extras(g, n, 2, 3, y));
     if (has_in(n, 5) && lw_type_count(in_type(g, n, 5)) != (int64_t)y.dim[0] * a->o)
         return lw_op_fail(g, n, "image bias must be [B,O]");
@@ -87,7 +87,7 @@ static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (!lw_op_packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type dx = lw_op_conv_in(a, in_type(g, n, 0).dim[0]);
-    LW_TRY(lw_op_check_store(g, n, a->store, &dx.dtype));
+    dx.dtype = lw_op_stored(a->store);
     LW_TRY(lw_op_conv_extras(g, n, 3, 2, dx));
     return lw_op_one(out, dx);
 }

@@ -44,7 +44,7 @@ static int infer_matmul(const lw_graph *g, const lw_node *n, lw_infer *out)
         return lw_op_fail(g, n, "rows that are dropped need ids, and a multiple of 4 columns");
     lw_type t = a->trans_a ? lw_type_of(LW_F32, 2, (int32_t)m, (int32_t)n1) : ta;
     t.dim[t.rank - 1] = (int32_t)n1;
-    LW_TRY(lw_op_check_store(g, n, a->store, &t.dtype));
+    t.dtype = lw_op_stored(a->store);
     if (t.dtype == LW_BF16 && a->trans_a)
         return lw_op_fail(g, n, "a weight gradient is f32");
     LW_TRY(lw_op_check_residual(g, n, 3, t));

@@ -20,8 +20,8 @@ int lw_op_like_first(const lw_graph *g, const lw_node *n, lw_infer *out);
 bool lw_op_is_quant(const lw_graph *g, const lw_node *n, int i);
 /* Activation i of a product: f32, bf16, or u8 with its pair as input `quant` (-1: no u8). */
 int lw_op_check_operand(const lw_graph *g, const lw_node *n, int i, int quant);
-/* The element type of a product's result: may products of what it reads store this? */
-int lw_op_check_store(const lw_graph *g, const lw_node *n, int32_t store, lw_dtype *out);
+/* The element type of a product's result. */
+lw_dtype lw_op_stored(int32_t store);
 /* Residual i of a result y: f32, or bf16 where operands are not f32. */
 int lw_op_check_residual(const lw_graph *g, const lw_node *n, int i, lw_type y);
 /* Equal but for the element type. */
