@@ -14,6 +14,7 @@
 #include "base/base.h"
 
 #include "plan/plan_util.h"
+
 static const char *device_name = "cpu-discrete"; /* or the program's argument */
 
 /* An empty graph and store on the device that is tested. */
@@ -305,9 +306,9 @@ static int working(const lw_plan *p, lw_op op)
 static void test_what_lies_in_wider_rows_has_the_same_bits(void **state)
 {
     static const wide_shape shapes[] = {
-        {8, 16, 64, 64, 1, LW_NUM_F32, true},    {8, 3, 64, 64, 2, LW_NUM_BF16, true},
-        {6, 16, 16, 24, 3, LW_NUM_F32, true},    {6, 16, 16, 24, 3, LW_NUM_BF16, true},
-        {16, 4, 128, 64, 1, LW_NUM_BF16, true},  {6, 16, 10, 6, 2, LW_NUM_F32, false},
+        {8, 16, 64, 64, 1, LW_NUM_F32, true},   {8, 3, 64, 64, 2, LW_NUM_BF16, true},
+        {6, 16, 16, 24, 3, LW_NUM_F32, true},   {6, 16, 16, 24, 3, LW_NUM_BF16, true},
+        {16, 4, 128, 64, 1, LW_NUM_BF16, true}, {6, 16, 10, 6, 2, LW_NUM_F32, false},
         {6, 7, 12, 20, 2, LW_NUM_BF16, false}};
     (void)state;
     for (int i = 0; i < (int)LW_COUNT(shapes); i++) {

@@ -116,11 +116,12 @@ static void test_products_of_f32_to_bf16_are_refused(void **state)
     (void)state;
     plan_lab l;
     lab_open(&l, 1, LW_ISA_REF);
-    lw_val y = lw_graph_op(l.g, LW_OP_MATMUL, (lw_val[]){LAB_X(&l, "x", 4, 6), LAB_P(&l, "w", 8, 6)},
-                           2, &a, sizeof a);
+    lw_val y = lw_graph_op(l.g, LW_OP_MATMUL,
+                           (lw_val[]){LAB_X(&l, "x", 4, 6), LAB_P(&l, "w", 8, 6)}, 2, &a, sizeof a);
     lab_output(&l, "y", lw_cast(l.g, y, LW_F32, LW_NOVAL));
     assert_int_equal(lw_store_fix(l.store), 0);
-    assert_int_equal(lw_compile(l.g, l.dev, &(lw_compile_opts){.opt = 1}, &l.plan), LW_EUNSUPPORTED);
+    assert_int_equal(lw_compile(l.g, l.dev, &(lw_compile_opts){.opt = 1}, &l.plan),
+                     LW_EUNSUPPORTED);
     assert_non_null(strstr(lw_errmsg(), "'matmul' of f32 to bf16"));
     lab_close(&l);
 }
