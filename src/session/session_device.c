@@ -2,6 +2,9 @@
 /* Opening the device that a job computes on. */
 #include "session/session_device.h"
 
+#include <stdio.h>
+#include <string.h>
+
 int lw_session_device_with(int threads, int32_t conv, lw_device **out)
 {
     lw_backend_options o = {.threads = threads,
@@ -23,6 +26,26 @@ const char *lw_conv_mode_name(int32_t conv)
 int lw_session_device(int threads, lw_device **out)
 {
     return lw_session_device_with(threads, LW_CONV_MODE_AUTO, out);
+}
+
+void lw_session_device_kind(const lw_device *device, char kind[LW_DEVICE_KINDS])
+{
+    snprintf(kind, LW_DEVICE_KINDS, "%.*s", (int)strcspn(device->name, ":"), device->name);
+}
+
+int lw_session_device_follow(const char *where, const char *then, bool change,
+                             char kinds[LW_DEVICE_KINDS])
+{
+    char all[LW_DEVICE_KINDS];
+    const bool same = strstr(then, kinds);
+    if (!same && !change)
+        return lw_fail(LW_EUSAGE,
+                       "%s was begun on %s, now %s: last bits would differ; go on there, or "
+                       "here with --device-change",
+                       where, then, kinds);
+    snprintf(all, sizeof all, "%s%s%s", then, same ? "" : ", ", same ? "" : kinds);
+    memcpy(kinds, all, sizeof all);
+    return 0;
 }
 
 enum { PROBE = 512 }; /* a product of two PROBE x PROBE matrices, cut by the kernel's own tasks */

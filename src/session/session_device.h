@@ -10,6 +10,13 @@ int lw_session_device(int threads, lw_device **out);
 /* The same; conv (lw_conv_mode) says where f32 convolutions use Winograd's tiles. */
 int lw_session_device_with(int threads, int32_t conv, lw_device **out);
 const char *lw_conv_mode_name(int32_t conv); /* "auto", "direct", "winograd" */
+/* Kinds of devices, as results are said to be of: "cpu", "cuda"; behind a change of devices "cpu, cuda". */
+enum { LW_DEVICE_KINDS = 64 };
+void lw_session_device_kind(const lw_device *device, char kind[LW_DEVICE_KINDS]);
+/* `where` (a file) holds what devices `then` computed, and `kinds`, this one's kind, goes on with it: they become those of both.
+ * LW_EUSAGE: another kind of device, whose last bits differ, and the user did not say that it may (`change`). */
+int lw_session_device_follow(const char *where, const char *then, bool change,
+                             char kinds[LW_DEVICE_KINDS]);
 /* Rate of a plain f32 product on all threads, FLOP per second; a few milliseconds. */
 double lw_session_flops(lw_device *dev);
 

@@ -153,6 +153,8 @@ done
 [ "$needs" -gt 0 ] || fails 'the values of the network are not counted'
 unset LW_EMULATED_BYTES
 
+expect 0 bench prove --filter walk_512_uniform --device cuda
+out_has 'without a policy nothing is left for a GPU'
 expect 6 bench eval --device cuda
 err_has 'computed by the CPU'
 expect 6 bench --tune t.json --list --device cuda

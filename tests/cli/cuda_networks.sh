@@ -77,3 +77,20 @@ for precision in f32 bf16; do
         cmp -s "$precision.1.npy" "$precision.3.npy" || fails "$run in $precision has other bits in another batch"
     done
 done
+
+# trials that the CPU began, killed as soon as some are there, are a GPU's to go on with where that is said
+trials="mc synth:16 --num-images 2 --dropout 0.1 --models enc --passes 2 --output-dir cut --no-progress"
+kept=cut/exp0_nested_mc/enc/exp0_trials_T2
+"$program" $trials --trials 100000 >"$out" 2>"$err" &
+pid=$!
+i=0
+while [ ! -e ${kept}_partial.npz ] && kill -0 $pid 2>/dev/null && [ $i -lt 600 ]; do
+    sleep 0.05
+    i=$((i + 1))
+done
+kill -KILL $pid 2>/dev/null || fails "it ended by itself: $(cat "$err")"
+wait $pid
+expect 2 $trials --trials 3 --resume $on
+err_has 'was begun on cpu, now cuda: last bits would differ; go on there, or here with --device-change'
+expect 0 $trials --trials 3 --resume --device-change $on
+grep -aq '"device": "cpu, cuda"' cut/exp0_nested_mc/enc/*.json || fails 'the trials do not say by which devices'

@@ -146,6 +146,9 @@ static int measure(lw_bench_run *r, crowd *c, const char *name, bool network, lw
                        .call = walk_all,
                        .self = c,
                        .error = (double)NAN};
+    if (!network && lw_str_starts(r->dev->name, "cuda"))
+        return lw_bench_skip(r, name, w.method, 0, 0,
+                             "without a policy nothing is left for a GPU: --device cpu");
     o.precision = (int32_t)precision;
     if (network && r->config->reference) {
         LW_TRY(measure_error(r, c, &o, &w.error));

@@ -149,6 +149,11 @@ static const lw_option options[] = {
      .unit = "trials", .group = "Output", .help = "how often what is done is kept for --resume"},
     {LW_OPT(mc_cli, c.resume), .name = "resume", .fallback = "false", .group = "Output",
      .transient = true, .help = "go on with trials that an interrupted call left"},
+    {LW_OPT(mc_cli, c.device_change), .name = "device-change", .fallback = "false",
+     .group = "Output", .transient = true,
+     .help =
+         "with --resume, go on with trials that the CPU began on a GPU, or the other way round; "
+         "their last bits differ"},
     {.name = NULL}};
 
 /* ---- what is said ------------------------------------------------------------------------------ */

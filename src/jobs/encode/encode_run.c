@@ -155,7 +155,7 @@ static int lay_out(encode_state *s)
                           .f32 = s->c->precision == LW_NUM_F32,
                           .rows = s->rows.n,
                           .part.fd = -1};
-    snprintf(f->device, sizeof f->device, "%.*s", (int)strcspn(s->dev->name, ":"), s->dev->name);
+    lw_session_device_kind(s->dev, f->device);
     LW_TRY(lw_encode_kind_of(f->path, &f->kind));
     if (lw_path_is_special(f->path))
         return lw_fail(LW_EUSAGE, "--output %s: rows are put into a file, not a pipe or device",

@@ -21,22 +21,6 @@ static int check_same(const lw_encode_file *f, const json_t *then)
                : 0;
 }
 
-/* The devices of the rows that are there, and this one. */
-static int follow_device(lw_encode_file *f, const char *part, const char *then)
-{
-    LW_CLEANUP(lw_str_clear) lw_str all = {0};
-    const bool same = strstr(then, f->device);
-    if (!same && !f->device_change)
-        return lw_fail(
-            LW_EUSAGE,
-            "%s was begun on %s, now %s: last bits of rows would differ; go on there, or "
-            "here with --device-change",
-            part, then, f->device);
-    lw_str_addf(&all, "%s%s%s", then, same ? "" : ", ", same ? "" : f->device);
-    snprintf(f->device, sizeof f->device, "%s", lw_str_c(&all));
-    return all.failed ? LW_ENOMEM : 0;
-}
-
 int lw_encode_state_read(lw_encode_file *f, bool resume, int64_t *done)
 {
     LW_CLEANUP(lw_str_clear) lw_str part = {0};
@@ -63,7 +47,7 @@ int lw_encode_state_read(lw_encode_file *f, bool resume, int64_t *done)
     LW_TRY(lw_json_opt_str(j, where, "isa", &isa));
     device = lw_str_eq(isa, "cuda") ? "cuda" : "cpu"; /* where nobody wrote it down */
     LW_TRY(lw_json_opt_str(j, where, "device", &device));
-    LW_TRY(follow_device(f, lw_str_c(&part), device));
+    LW_TRY(lw_session_device_follow(lw_str_c(&part), device, f->device_change, f->device));
     if (rows < 0 || rows > f->rows)
         return lw_fail(LW_EFORMAT, "%s: 'rows_done' is %lld of %lld", where, (long long)rows,
                        (long long)f->rows);

@@ -64,6 +64,7 @@ typedef struct lw_mc_config {
     uint64_t seed;
     int32_t threads, conv;
     bool resume, dry_run;
+    bool device_change;         /* resume though another kind of device began it */
     const char *command;        /* as it was called, for the page; NULL: unknown */
     int32_t one_pass;           /* lw_mc_method */
     const char *calibration;    /* data spec, its training rows; NULL: the pictures themselves */

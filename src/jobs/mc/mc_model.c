@@ -193,14 +193,15 @@ static int describe(mc_model *m)
 {
     static const char *const kinds[] = {"dropout", "gaussian", "multiplicative", "depth"};
     const lw_mc_config *c = m->c;
+    lw_session_device_kind(m->dev, m->device);
     m->about = json_pack(
-        "{s:s, s:o, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s}", "network",
+        "{s:s, s:o, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s}", "network",
         m->net->name, "model_hash", lw_json_hash(lw_store_hash(m->net->store, LW_SLAB_PARAM)),
         "sites", m->sites.list, "perturb", kinds[c->perturb], "dropout", c->dropout, "layer",
         m->out->layer, "data", lw_str_c(&m->spec), "data_hash", lw_json_hash(m->data->content),
         "rows_hash", lw_json_hash(lw_data_rows_hash(m->data)), "num_images", (json_int_t)m->n,
         "seed", (json_int_t)c->seed, "precision", lw_precision_name(c->precision), "conv",
-        lw_conv_mode_name(c->conv), "isa", m->dev->isa);
+        lw_conv_mode_name(c->conv), "device", m->device, "isa", m->dev->isa);
     if (!m->about)
         return lw_fail(LW_EFORMAT, "%s is not UTF-8: no file can say where its pictures are from",
                        lw_str_c(&m->spec));

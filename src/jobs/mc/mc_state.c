@@ -106,24 +106,54 @@ static int find(lw_npz *z, const char *path, const char *name, lw_elem type, int
                : lw_fail(LW_EFORMAT, "%s: no array '%s' of an interrupted call", path, name);
 }
 
-/* LW_EUSAGE names the first thing in which the two calls differ. */
-static int check_about(const mc_model *m, lw_npz *z, const char *path)
+static int of_another_call(const char *path, const char *key, const json_t *there,
+                           const json_t *here)
 {
-    LW_CLEANUP(lw_json_drop) json_t *there = NULL;
-    lw_array *text;
     LW_CLEANUP(lw_str_clear) lw_str then = {0}, now = {0};
-    LW_TRY(find(z, path, "about", LW_ELEM_U8, 1, &text));
-    LW_TRY(lw_json_parse(path, text->data, (size_t)text->count, &there));
-    const char *key = lw_json_difference(m->about, there);
-    if (!key)
-        return 0;
     lw_json_dump(json_object_get(there, key), 0, &then);
-    lw_json_dump(json_object_get(m->about, key), 0, &now);
+    lw_json_dump(json_object_get(here, key), 0, &now);
     return lw_fail(
         LW_EUSAGE,
         "%s is of another call: its %s is %s, now it is %s; name another --output-dir, or "
         "remove it",
         path, key, lw_str_c(&then), lw_str_c(&now));
+}
+
+/* What another kind of device began is gone on with where that may be; another level of the same is not. */
+static int follow_device(mc_model *m, const json_t *there, const char *path)
+{
+    char kinds[LW_DEVICE_KINDS];
+    const char *isa = json_string_value(json_object_get(there, "isa")),
+               *device = json_string_value(json_object_get(there, "device"));
+    if (!device) /* where nobody wrote it down */
+        device = isa && lw_str_eq(isa, "cuda") ? "cuda" : "cpu";
+    lw_session_device_kind(m->dev, kinds);
+    LW_TRY(lw_session_device_follow(path, device, m->c->device_change, kinds));
+    if (strchr(kinds, ','))
+        memcpy(m->device, kinds, sizeof kinds);
+    else if (!isa || !lw_str_eq(isa, m->dev->isa))
+        return of_another_call(path, "isa", there, m->about);
+    return json_object_set_new(m->about, "device", json_string(m->device)) < 0 ? LW_ENOMEM : 0;
+}
+
+/* LW_EUSAGE names the first thing in which the two calls differ. */
+static int check_about(mc_model *m, lw_npz *z, const char *path)
+{
+    LW_CLEANUP(lw_json_drop) json_t *there = NULL, *then = NULL, *now = NULL;
+    static const char *const apart[] = {"device", "isa"};
+    lw_array *text;
+    LW_TRY(find(z, path, "about", LW_ELEM_U8, 1, &text));
+    LW_TRY(lw_json_parse(path, text->data, (size_t)text->count, &there));
+    then = json_copy(there);
+    now = json_copy(m->about);
+    if (!then || !now)
+        return LW_ENOMEM;
+    for (size_t i = 0; i < LW_COUNT(apart); i++) {
+        json_object_del(then, apart[i]);
+        json_object_del(now, apart[i]);
+    }
+    const char *key = lw_json_difference(now, then);
+    return key ? of_another_call(path, key, there, m->about) : follow_device(m, there, path);
 }
 
 /* Trials of one T; *n: how many. */
