@@ -32,6 +32,15 @@ typedef struct lw_memory {
     /* Copies between it (p) and the host (data). NULL: it is the host's, and nothing is copied. */
     void (*read)(void *self, void *data, const void *p, size_t bytes);
     void (*write)(void *self, void *p, const void *data, size_t bytes);
+    /*
+     * Memory of the host that such copies are fastest from and to, and do not wait for; NULL: there is none such, or none
+     * left. send: a write from it that goes on by itself behind what was begun before; data stay as they are until settle, or a
+     * read, is through.
+     */
+    void *(*host_alloc)(void *self, size_t bytes);
+    void (*host_free)(void *self, void *p, size_t bytes);
+    void (*send)(void *self, void *p, const void *data, size_t bytes);
+    void (*settle)(void *self);
 } lw_memory;
 extern const lw_memory lw_host_memory;
 void *lw_memory_alloc(const lw_memory *m, size_t bytes);

@@ -11,7 +11,10 @@ typedef struct host_copy {
     bool bound;   /* it is the caller's */
     bool written; /* an input to be copied before the next run */
     bool shown;   /* read since the last run */
+    bool fast;    /* of lw_memory.host_alloc */
 } host_copy;
+/* More are no longer few of the pages that a host can do without. */
+enum { FAST_MOST = 256 << 20 };
 
 struct lw_exec {
     const lw_plan *plan;
@@ -23,6 +26,7 @@ struct lw_exec {
     size_t frame_bytes, scratch_total, constant_bytes;
     void **addr;     /* per slot */
     host_copy *copy; /* per input and output; NULL: the host addresses them */
+    bool sent;       /* copies of inputs may still go on */
     bool profile;
     bool launched;   /* each run starts its steps anew */
     bool alone;      /* this run stays on the calling thread */
@@ -85,17 +89,43 @@ static const lw_plan_port *port_at(const lw_plan *p, int i)
     return i < p->n_input ? &p->input[i] : &p->output[i - p->n_input];
 }
 
+/* Copies of inputs are through. */
+static void settle(lw_exec *e)
+{
+    if (e->sent)
+        e->memory->settle(e->memory->self);
+    e->sent = false;
+}
+
+static int make_copy(const lw_exec *e, host_copy *c, size_t bytes)
+{
+    const lw_memory *m = e->memory;
+    *c = (host_copy){.data = m->host_alloc && bytes <= FAST_MOST ? m->host_alloc(m->self, bytes)
+                                                                 : NULL};
+    c->fast = c->data != NULL;
+    if (!c->fast)
+        c->data = lw_bulk_alloc(bytes);
+    return c->data ? 0 : LW_ENOMEM;
+}
+
+static void free_copy(lw_exec *e, host_copy *c, size_t bytes)
+{
+    settle(e);
+    if (c->fast)
+        e->memory->host_free(e->memory->self, c->data, bytes);
+    else if (!c->bound)
+        lw_bulk_free(&c->data, bytes);
+    *c = (host_copy){0};
+}
+
 static int make_copies(lw_exec *e)
 {
     const lw_plan *p = e->plan;
     e->copy = lw_calloc((size_t)(p->n_input + p->n_output) + 1u, sizeof *e->copy);
     if (!e->copy)
         return LW_ENOMEM;
-    for (int i = 0; i < p->n_input + p->n_output; i++) {
-        e->copy[i].data = lw_bulk_alloc(lw_type_bytes(port_at(p, i)->type));
-        if (!e->copy[i].data)
-            return LW_ENOMEM;
-    }
+    for (int i = 0; i < p->n_input + p->n_output; i++)
+        LW_TRY(make_copy(e, &e->copy[i], lw_type_bytes(port_at(p, i)->type)));
     return 0;
 }
 
@@ -125,8 +155,7 @@ static void free_copies(lw_exec *e)
 {
     const lw_plan *p = e->plan;
     for (int i = 0; e->copy && i < p->n_input + p->n_output; i++)
-        if (!e->copy[i].bound)
-            lw_bulk_free(&e->copy[i].data, lw_type_bytes(port_at(p, i)->type));
+        free_copy(e, &e->copy[i], lw_type_bytes(port_at(p, i)->type));
     lw_free(&e->copy);
 }
 
@@ -239,12 +268,12 @@ int lw_exec_bind(lw_exec *e, const char *name, void *data)
     host_copy *c = &e->copy[i];
     if (!data && !c->bound)
         return 0;
-    void *own = data ? NULL : lw_bulk_alloc(bytes);
-    if (!data && !own)
-        return LW_ENOMEM;
-    if (!c->bound)
-        lw_bulk_free(&c->data, bytes);
-    *c = (host_copy){.data = data ? data : own, .bound = data != NULL, .written = true};
+    host_copy now = {.data = data, .bound = data != NULL};
+    if (!data)
+        LW_TRY(make_copy(e, &now, bytes));
+    free_copy(e, c, bytes);
+    *c = now;
+    c->written = true;
     return 0;
 }
 
@@ -255,6 +284,7 @@ void *lw_exec_write(lw_exec *e, const char *name)
         return NULL;
     if (!e->copy)
         return e->addr[e->plan->input[i].slot];
+    settle(e);
     e->copy[i].written = true;
     return e->copy[i].data;
 }
@@ -267,10 +297,12 @@ const void *lw_exec_read(lw_exec *e, const char *name)
     const lw_plan_port *port = port_at(e->plan, i);
     if (!e->copy)
         return e->addr[port->slot];
-    if (i >= e->plan->n_input)
+    e->copy[i].shown = i >= e->plan->n_input;
+    if (e->copy[i].shown) {
         e->memory->read(e->memory->self, e->copy[i].data, e->addr[port->slot],
                         lw_type_bytes(port->type));
-    e->copy[i].shown = i >= e->plan->n_input;
+        e->sent = false;
+    }
     return e->copy[i].data;
 }
 
@@ -283,8 +315,9 @@ static void begin_run(lw_exec *e)
         host_copy *c = &e->copy[i];
         const lw_plan_port *port = port_at(p, i);
         if (c->written)
-            e->memory->write(e->memory->self, e->addr[port->slot], c->data,
-                             lw_type_bytes(port->type));
+            (c->fast ? e->memory->send : e->memory->write)(e->memory->self, e->addr[port->slot],
+                                                           c->data, lw_type_bytes(port->type));
+        e->sent |= c->written && c->fast;
         if (c->shown)
             memset(c->data, 0xff, lw_type_bytes(port->type));
         c->written = c->bound;

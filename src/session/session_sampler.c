@@ -412,10 +412,10 @@ static void set_alpha(lw_sampler *s, int64_t first)
 /* What `steps` steps made, as pictures, to who looks. */
 static int show(lw_sampler *s, int64_t first, int64_t n, int32_t steps)
 {
+    if (!s->look) /* nothing is read: a device's next step is begun meanwhile */
+        return 0;
     const float *y = lw_forward_output(s->network, "y");
     const int32_t done = steps * evaluations_a_step(s);
-    if (!s->look)
-        return 0;
     LW_TRY(lw_forward_failed(s->network));
     if (s->decode && !s->decoded) {
         s->decoded = lw_calloc((size_t)(s->o.batch * s->picture), sizeof *s->decoded);
@@ -446,8 +446,8 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
         LW_TRY(lw_forward_run(s->network, &(lw_tick){s->o.seed, (uint32_t)k + 1}));
         LW_TRY(show(s, first, n, k + 1));
     }
+    const float *y = lw_forward_output(s->network, "y"); /* a device is through */
     s->network_seconds += lw_now() - t;
-    const float *y = lw_forward_output(s->network, "y");
     if (s->decode)
         LW_TRY(lw_decoding_run(s->decode, y, n, out));
     else

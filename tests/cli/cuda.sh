@@ -110,6 +110,7 @@ for d in cpu cuda; do
 done
 near cpu.npy cuda.npy 0.2 || fails 'field bf16: differs from the CPU by more than its rounding'
 near cpu.npy cuda.npy 1e-3 && fails 'field bf16: nothing was rounded'
+expect 0 field --gen gen.npy --pos pos.npy --device cuda --output whole.npy
 k=1
 while :; do
     LW_EMULATED_FAIL=$k "$program" field --gen gen.npy --pos pos.npy --device cuda --output no.npy >"$out" 2>"$err"
@@ -117,6 +118,11 @@ while :; do
     last="field: call $k fails"
     grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs, 0 events left' report || fails "$last: left behind: $(cat report)"
     [ "$(sed 's/ .*//' report)" -ge "$k" ] || break
+    if [ $got -eq 0 ] && cmp -s whole.npy no.npy; then # memory of the host that copies go on from was refused
+        rm no.npy
+        k=$((k + 5))
+        continue
+    fi
     case $got in 5 | 6) ;; *) fails "$last: exit code $got" ;; esac
     [ -e no.npy ] && fails "$last: wrote a field"
     [ "$(grep -vcE 'WARNING: ASan|^False positive error reports|google/sanitizers' "$err")" -eq 1 ] || fails "$last: not one line"
@@ -172,8 +178,17 @@ expect 0 check --filter ops.pad --device cuda --json
 out_has '{"device": "cuda:0", "passed": true, "cases": 1, "wrong": 0, "not_computed": 0}'
 LW_EMULATED_FAIL=300 expect 6 check --filter ops.relu6,ops.subsample,ops.concat --device cuda
 
+# A step of a recorded sampler is two calls, its tick and its start: nothing waits, and nobody reads what nobody looks at.
+for steps in 4 14; do
+    expect 0 sample ddpm --n 1 --steps $steps --output x.npy --device cuda
+    cp report report.$steps
+done
+[ $(($(sed 's/ .*//' report.14) - $(sed 's/ .*//' report.4))) -le 20 ] ||
+    fails "ten steps more: $(cat report.4) and $(cat report.14)"
+
 # Opening the device, the first steps, from there on every 61st call, and the last, which bring the result; LW_CUDA_FULL=1: every
 # one. What was there before stays.
+expect 0 sample ddpm --n 1 --steps 3 --output whole.npy --device cuda
 expect 0 sample ddpm --n 1 --steps 3 --seed 5 --output before.npy --device cuda
 last_calls=$(($(sed 's/ .*//' report) - 6))
 k=1
@@ -184,6 +199,10 @@ while :; do
     last="call $k fails"
     grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules, 0 graphs, 0 events left' report || fails "$last: left behind: $(cat report)"
     [ "$(sed 's/ .*//' report)" -ge "$k" ] || break
+    if [ $got -eq 0 ] && cmp -s whole.npy x.npy; then
+        k=$((k + 1))
+        continue
+    fi
     case $got in 5 | 6) ;; *) fails "$last: exit code $got" ;; esac
     cmp -s before.npy x.npy || fails "$last: what was there is gone"
     # The address sanitizer says in three lines of its own that it does not know the driver's fibers.

@@ -64,7 +64,7 @@ static struct {
     size_t bytes;
 } blocks[BLOCKS];
 static int last_block; /* none behind it was ever used */
-static int contexts, streams, modules, graphs, events;
+static int contexts, streams, modules, graphs, events, n_locked;
 static size_t used;
 static int context_number; /* counts those that went */
 static _Thread_local int entered_number = -1;
@@ -124,7 +124,7 @@ static bool fails(void)
 
 __attribute__((destructor)) static void report(void)
 {
-    int left = 0;
+    int left = n_locked;
     const char *path = setting("LW_EMULATED_REPORT");
     for (int i = 0; i < BLOCKS; i++)
         left += blocks[i].p != NULL;
@@ -384,6 +384,79 @@ CALL(MemsetD8Async, lw_cu_ptr p, unsigned char v, size_t n, lw_cu_stream *s)
     memset((void *)(uintptr_t)p, v, n);
     return 0;
 }
+CALL(MemsetD32Async, lw_cu_ptr p, unsigned v, size_t n, lw_cu_stream *s)
+{
+    FAIL_AT_WILL(700);
+    IN_CONTEXT();
+    NOT_IN_CAPTURE();
+    if (!s || p % sizeof v || !inside(p, n * sizeof v))
+        return INVALID;
+    for (size_t i = 0; i < n; i++)
+        memcpy((char *)(uintptr_t)p + i * sizeof v, &v, sizeof v);
+    return 0;
+}
+
+/* Memory of the host whose pages stay, and copies from it: what they read must be the same until somebody waits for them. */
+enum { LOCKED = 256, COPIES = 64 };
+static struct {
+    char *p;
+    size_t bytes;
+} locked[LOCKED];
+static struct {
+    const char *from;
+    char *was;
+    size_t bytes;
+} copies[COPIES];
+static int n_copies;
+
+static int locked_at(const void *p)
+{
+    for (int i = 0; i < LOCKED; i++)
+        if (locked[i].p && (const char *)p >= locked[i].p &&
+            (const char *)p < locked[i].p + locked[i].bytes)
+            return i;
+    return -1;
+}
+
+static bool copies_end(void)
+{
+    bool same = true;
+    for (; n_copies; n_copies--) {
+        same &= memcmp(copies[n_copies - 1].from, copies[n_copies - 1].was,
+                       copies[n_copies - 1].bytes) == 0;
+        free(copies[n_copies - 1].was);
+    }
+    if (!same)
+        fprintf(stderr, "emulated driver: the host wrote what was still being copied\n");
+    return same;
+}
+
+CALL(MemHostAlloc, void **p, size_t n, unsigned flags)
+{
+    FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    IN_CONTEXT();
+    NOT_IN_CAPTURE();
+    for (int i = 0; i < LOCKED; i++)
+        if (!locked[i].p) {
+            *p = locked[i].p = aligned_alloc(4096, (n + 4096) / 4096 * 4096);
+            locked[i].bytes = n;
+            n_locked += *p != NULL;
+            return *p ? (int)flags : LW_CU_OUT_OF_MEMORY;
+        }
+    return LW_CU_OUT_OF_MEMORY;
+}
+CALL(MemFreeHost, void *p)
+{
+    IN_CONTEXT();
+    NOT_IN_CAPTURE();
+    int i = locked_at(p);
+    if (i < 0 || locked[i].p != p || !copies_end())
+        return INVALID;
+    free(p);
+    locked[i].p = NULL;
+    n_locked--;
+    return 0;
+}
 CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
 {
     FAIL_AT_WILL(700);
@@ -392,6 +465,14 @@ CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
     if (!s || !inside(p, n))
         return INVALID;
     memcpy((void *)(uintptr_t)p, h, n);
+    if (locked_at(h) < 0)
+        return 0;
+    if (n_copies == COPIES && !copies_end())
+        return INVALID;
+    copies[n_copies].from = h;
+    copies[n_copies].bytes = n;
+    copies[n_copies].was = malloc(n);
+    memcpy(copies[n_copies++].was, h, n);
     return 0;
 }
 CALL(MemcpyDtoHAsync_v2, void *h, lw_cu_ptr p, size_t n, lw_cu_stream *s)
@@ -417,7 +498,7 @@ CALL(StreamSynchronize, lw_cu_stream *s)
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
-    return s ? 0 : INVALID;
+    return s && copies_end() ? 0 : INVALID;
 }
 CALL(StreamDestroy_v2, lw_cu_stream *s)
 {
@@ -453,7 +534,7 @@ CALL(EventSynchronize, lw_cu_event *e)
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
-    return e && e->recorded ? 0 : INVALID;
+    return e && e->recorded && copies_end() ? 0 : INVALID;
 }
 CALL(EventElapsedTime, float *ms, lw_cu_event *a, lw_cu_event *b)
 {

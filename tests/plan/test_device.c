@@ -333,6 +333,52 @@ static void test_what_lies_in_wider_rows_has_the_same_bits(void **state)
     }
 }
 
+/* ---- inputs ------------------------------------------------------------------------------------ */
+
+static void set_inputs(lw_exec *e, float x)
+{
+    float *to = lw_exec_write(e, "x"), *more = lw_exec_write(e, "more");
+    for (int i = 0; i < MANY; i++) {
+        to[i] = x;
+        more[i] = (float)i;
+    }
+}
+
+static void check_sum(lw_exec *e, float x)
+{
+    const float *y = lw_exec_read(e, "y");
+    for (int i = 0; i < MANY; i++)
+        assert_true(y[i] == x + (float)i);
+}
+
+/* Copies that go on by themselves read what was there when the run was started: whoever writes, binds or frees waits. */
+static void test_inputs_of_the_next_run(void **state)
+{
+    static float mine[MANY];
+    (void)state;
+    plan_lab l;
+    open_named(&l);
+    lab_output(&l, "y", lw_add(l.g, LAB_X(&l, "x", MANY), LAB_X(&l, "more", MANY)));
+    lab_compile(&l, 1);
+    for (int k = 0; k < 4; k++) { /* nothing is read between runs */
+        set_inputs(l.exec, (float)k);
+        assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    }
+    check_sum(l.exec, 3);
+    assert_int_equal(lw_exec_bind(l.exec, "x", mine), 0);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    mine[0] = mine[MANY - 1] = 100; /* the next run's */
+    check_sum(l.exec, 0);
+    assert_int_equal(lw_exec_bind(l.exec, "x", NULL), 0);
+    set_inputs(l.exec, 7);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    assert_int_equal(lw_exec_bind(l.exec, "more", mine), 0); /* what was copied from is freed */
+    set_inputs(l.exec, 8);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    check_sum(l.exec, 8);
+    lab_close(&l);
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 /* A thread that is there before the devices are, and goes from one to the next. */
@@ -391,6 +437,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_attention_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_what_lies_in_wider_rows_has_the_same_bits),
+        cmocka_unit_test(test_inputs_of_the_next_run),
         cmocka_unit_test(test_any_thread_computes),
     };
     device_name = argc > 1 ? argv[1] : device_name;

@@ -2,6 +2,7 @@
 /* A GPU as a device: opening it, its memory, running phases. */
 #include "backend/cuda/cuda_private.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,13 +109,50 @@ static void free_block(void *self, void *p, size_t bytes)
     lw_cuda_check(d, d->cu.MemFree_v2(device_ptr(p)), "freeing memory");
 }
 
+/* Pages that stay where they are: the GPU fetches them by itself. What cannot be had so is any memory. */
+static void *alloc_on_host(void *self, size_t bytes)
+{
+    cuda *d = self;
+    void *p = NULL;
+    return lw_cuda_enter(d) == 0 && d->cu.MemHostAlloc(&p, bytes, 0) == 0 ? memset(p, 0, bytes)
+                                                                          : NULL;
+}
+
+static void free_on_host(void *self, void *p, size_t bytes)
+{
+    cuda *d = self;
+    (void)bytes;
+    d->cu.CtxSetCurrent(d->context); /* what failed is freed, too */
+    lw_cuda_check(d, d->cu.MemFreeHost(p), "freeing memory");
+}
+
+static int begin_copy(cuda *d, void *p, const void *data, size_t bytes)
+{
+    LW_TRY(lw_cuda_enter(d));
+    return lw_cuda_check(d, d->cu.MemcpyHtoDAsync_v2(device_ptr(p), data, bytes, d->stream),
+                         "copying to it");
+}
+
 static void write_block(void *self, void *p, const void *data, size_t bytes)
 {
     cuda *d = self;
-    if (bytes && lw_cuda_enter(d) == 0 &&
-        lw_cuda_check(d, d->cu.MemcpyHtoDAsync_v2(device_ptr(p), data, bytes, d->stream),
-                      "copying to it") == 0)
+    if (bytes && begin_copy(d, p, data, bytes) == 0)
         lw_cuda_check(d, d->cu.StreamSynchronize(d->stream), "copying to it");
+}
+
+/* What is begun behind it goes on while the host waits for the copy. */
+static void send(void *self, void *p, const void *data, size_t bytes)
+{
+    cuda *d = self;
+    if (bytes && begin_copy(d, p, data, bytes) == 0)
+        lw_cuda_check(d, d->cu.EventRecord(d->sent, d->stream), "copying to it");
+}
+
+static void settle(void *self)
+{
+    cuda *d = self;
+    if (lw_cuda_enter(d) == 0)
+        lw_cuda_check(d, d->cu.EventSynchronize(d->sent), "copying to it");
 }
 
 /* What cannot be read is no number. */
@@ -196,6 +234,12 @@ int lw_cuda_enter(cuda *d)
     return lw_cuda_check(d, d->cu.CtxSetCurrent(d->context), "entering it");
 }
 
+/* By its value: a copy from memory of the host would wait for what was begun before, and a sampler's next step with it. */
+static int set_word(cuda *d, lw_cu_ptr at, uint32_t value)
+{
+    return lw_cuda_check(d, d->cu.MemsetD32Async(at, value, 1, d->stream), "setting the tick");
+}
+
 int lw_cuda_follow(cuda *d, const lw_tick *tick)
 {
     if (d->recording) /* by this thread, from its first launch on */
@@ -203,10 +247,11 @@ int lw_cuda_follow(cuda *d, const lw_tick *tick)
     LW_TRY(lw_cuda_enter(d));
     if (tick->seed == d->tick.seed && tick->step == d->tick.step)
         return 0;
+    const lw_cuda_tick was = d->tick;
     d->tick = (lw_cuda_tick){.seed = tick->seed, .step = tick->step};
-    return lw_cuda_check(d,
-                         d->cu.MemcpyHtoDAsync_v2(d->tick_at, &d->tick, sizeof d->tick, d->stream),
-                         "copying to it");
+    for (int i = 0; i < 2 && tick->seed != was.seed; i++)
+        LW_TRY(set_word(d, d->tick_at + (unsigned)i * 4, (uint32_t)(tick->seed >> 32 * i)));
+    return set_word(d, d->tick_at + offsetof(lw_cuda_tick, step), tick->step);
 }
 
 static int run(void *self, const lw_launch *l)
@@ -326,6 +371,8 @@ static void close_cuda(lw_device *dev)
     if (d->arrived)
         d->cu.MemFree_v2(d->arrived);
     lw_cuda_free_marks(d);
+    if (d->sent)
+        d->cu.EventDestroy_v2(d->sent);
     if (d->stream)
         d->cu.StreamDestroy_v2(d->stream);
     for (int i = 0; i < LW_CUDA_FAMILIES; i++)
@@ -462,6 +509,7 @@ static int open_device(cuda *d)
     LW_TRY(load_kernels(d));
     LW_TRY(
         opening(d, d->cu.StreamCreate(&d->stream, LW_CU_STREAM_NON_BLOCKING), "making a stream"));
+    LW_TRY(opening(d, d->cu.EventCreate(&d->sent, 0), "making an event"));
     LW_TRY(opening(d, d->cu.MemAlloc_v2(&d->tick_at, sizeof d->tick), "allocating"));
     LW_TRY(opening(d, d->cu.MemsetD8Async(d->tick_at, 0, sizeof d->tick, d->stream),
                    "clearing memory"));
@@ -505,7 +553,11 @@ int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
                             .free = free_block,
                             .fits = fits,
                             .read = read_block,
-                            .write = write_block};
+                            .write = write_block,
+                            .host_alloc = alloc_on_host,
+                            .host_free = free_on_host,
+                            .send = send,
+                            .settle = settle};
     int rc = open_device(d);
     if (rc == 0)
         rc = lw_cpu_open(o, &d->host);

@@ -71,6 +71,9 @@ typedef struct lw_cu_launch {
     X(MemAlloc_v2, (lw_cu_ptr *, size_t))                                                  \
     X(MemFree_v2, (lw_cu_ptr))                                                             \
     X(MemsetD8Async, (lw_cu_ptr, unsigned char, size_t, lw_cu_stream *))                   \
+    X(MemsetD32Async, (lw_cu_ptr, unsigned, size_t, lw_cu_stream *))                       \
+    X(MemHostAlloc, (void **, size_t, unsigned))                                           \
+    X(MemFreeHost, (void *))                                                               \
     X(MemcpyHtoDAsync_v2, (lw_cu_ptr, const void *, size_t, lw_cu_stream *))               \
     X(MemcpyDtoHAsync_v2, (void *, lw_cu_ptr, size_t, lw_cu_stream *))                     \
     X(StreamCreate, (lw_cu_stream **, unsigned))                                           \

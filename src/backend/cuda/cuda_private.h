@@ -38,6 +38,7 @@ typedef struct cuda {
     int multiprocessors;
     lw_cu_ptr arrived; /* [LW_CUDA_TILES] uint32_t: zeros between products */
     lw_memory memory;
+    lw_cu_event *sent;  /* behind the last copy from the host that nobody has waited for */
     lw_cu_event **mark; /* [n_marks]; NULL: never set */
     size_t n_marks;
     lw_cu_ptr tick_at; /* the tick, where kernels read it */
