@@ -313,9 +313,9 @@ int lw_passes_run(lw_passes *p, const lw_pass_row *row, int32_t n, const lw_tick
     lw_pool_run(p->dev->pool, n, feed_task, &f);
     fed = lw_now();
     LW_TRY(lw_forward_run(p->suffix, tick));
+    const float *y = lw_forward_output(p->suffix, p->output); /* a device is through */
     p->info.feed += fed - begin;
     p->info.forward += lw_now() - fed;
-    memcpy(out, lw_forward_output(p->suffix, p->output),
-           (size_t)n * (size_t)p->info.dim * sizeof *out);
+    memcpy(out, y, (size_t)n * (size_t)p->info.dim * sizeof *out);
     return lw_forward_failed(p->suffix);
 }
