@@ -218,8 +218,9 @@ lw_view lw_val_view(const lw_graph *g, lw_val v)
 int32_t lw_val_pitch(const lw_graph *g, lw_val v)
 {
     lw_view view = record(g, v)->view;
-    return view.pitch ? view.pitch
-                      : lw_type_last(record(g, lw_val_ok(view.of) ? view.of : v)->type);
+    if (lw_val_ok(view.of)) /* which may be a view itself */
+        return lw_val_pitch(g, view.of);
+    return view.pitch ? view.pitch : lw_type_last(record(g, v)->type);
 }
 
 void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val into)

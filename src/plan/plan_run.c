@@ -69,6 +69,7 @@ static int fill_addresses(lw_exec *e)
         else if (s->place == LW_PLACE_PARAM)
             e->addr[i] = param_address(e, s->param);
     }
+    /* of a slice's views those of what it is cut from come first, whose values were made before */
     for (uint32_t i = 1; i <= p->n_slots; i++)
         if (p->slot[i].place == LW_PLACE_VIEW)
             e->addr[i] = (char *)e->addr[p->slot[i].base] + p->slot[i].offset;

@@ -94,3 +94,31 @@ expect 2 $trials --trials 3 --resume $on
 err_has 'was begun on cpu, now cuda: last bits would differ; go on there, or here with --device-change'
 expect 0 $trials --trials 3 --resume --device-change $on
 grep -aq '"device": "cpu, cuda"' cut/exp0_nested_mc/enc/*.json || fails 'the trials do not say by which devices'
+
+# what is said for the CPU is the CPU's, whatever the environment says
+LW_DEVICE=cuda expect 0 run enc --input x.npy --output said.npy --device cpu --json
+out_has '"device": "cpu"'
+cmp -s said.npy cpu.run.npy || fails '--device cpu under LW_DEVICE=cuda is not the CPU'
+
+# a GPU that breaks is no policy that answers with what is no number
+LW_EMULATED_REPORT=$PWD/report expect 0 prove eval land --policy run --n-corruptions all --json $on
+out_has '"device": "cuda:0"'
+for back in 40 20 10; do
+    LW_EMULATED_FAIL=$(($(sed 's/ .*//' report) - back)) expect 6 prove eval land --policy run --n-corruptions all $on
+    err_has 'the device failed'
+done
+
+# memory that was refused, and done without, is no reason of what fails later; of batches that are tried the largest that fits does
+"$make_model" clip clip >/dev/null
+LW_EMULATED_BYTES=800000 "$program" info --peak $on >/dev/full 2>"$err"
+[ $? -eq 4 ] || fails 'a full disk behind memory that was refused is another error'
+LW_EMULATED_BYTES=150000 expect 0 mc synth:16 --models clip --num-images 4 --passes 2,16 --trials 1 --output-dir small --no-progress $on
+
+# Ctrl-C is heard between steps
+"$program" sample deep --steps 1000 --n 1000 --batch-size 4 --output cut.npy --no-progress $on >"$out" 2>"$err" &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+[ $? -eq 130 ] || fails "an interrupt on a GPU: $(cat "$err")"
+[ ! -e cut.npy ] || fails 'wrote what was interrupted'

@@ -48,6 +48,23 @@ static lw_cu_function kernels[] = {
 #undef K
 };
 
+/* One call after the other, whatever thread it is of. */
+static pthread_mutex_t lock;
+static void unlock(int *rc)
+{
+    if (*rc == 0)
+        pthread_mutex_unlock(&lock);
+}
+__attribute__((constructor)) static void make_lock(void)
+{
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&lock, &a);
+    pthread_mutexattr_destroy(&a);
+}
+#define LOCKED() __attribute__((cleanup(unlock))) int rc_of_lock = pthread_mutex_lock(&lock)
+
 /* ---- the driver ------------------------------------------------------------------------------ */
 
 enum {
@@ -88,8 +105,9 @@ struct lw_cu_graph {
 struct lw_cu_graph_exec {
     lw_cu_graph graph;
 };
-static lw_cu_graph *captured; /* what the stream records; NULL: it does not */
-static bool capture_lost;
+static _Thread_local lw_cu_graph
+    *captured; /* what the thread's stream records; NULL: it does not */
+static _Thread_local bool capture_lost;
 static long replayed;
 
 /* What the driver forbids while a stream records: it ends the capture, too. */
@@ -266,6 +284,7 @@ CALL(FuncSetAttribute, lw_cu_function *f, int which, int v)
 }
 CALL(MemGetInfo_v2, size_t *room, size_t *all)
 {
+    LOCKED();
     FAIL_AT_WILL(999);
     IN_CONTEXT();
     *all = memory_bytes();
@@ -280,6 +299,7 @@ static char canary(int k)
 }
 CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
 {
+    LOCKED();
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
@@ -304,6 +324,7 @@ CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
 }
 CALL(MemFree_v2, lw_cu_ptr p)
 {
+    LOCKED();
     IN_CONTEXT();
     NOT_IN_CAPTURE();
     for (int i = 0; i < BLOCKS; i++) {
@@ -376,6 +397,7 @@ bool emulated_still(const void *p, size_t n)
 }
 CALL(MemsetD8Async, lw_cu_ptr p, unsigned char v, size_t n, lw_cu_stream *s)
 {
+    LOCKED();
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
@@ -386,6 +408,7 @@ CALL(MemsetD8Async, lw_cu_ptr p, unsigned char v, size_t n, lw_cu_stream *s)
 }
 CALL(MemsetD32Async, lw_cu_ptr p, unsigned v, size_t n, lw_cu_stream *s)
 {
+    LOCKED();
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
@@ -433,6 +456,7 @@ static bool copies_end(void)
 
 CALL(MemHostAlloc, void **p, size_t n, unsigned flags)
 {
+    LOCKED();
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
@@ -447,6 +471,7 @@ CALL(MemHostAlloc, void **p, size_t n, unsigned flags)
 }
 CALL(MemFreeHost, void *p)
 {
+    LOCKED();
     IN_CONTEXT();
     NOT_IN_CAPTURE();
     int i = locked_at(p);
@@ -459,6 +484,7 @@ CALL(MemFreeHost, void *p)
 }
 CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
 {
+    LOCKED();
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
@@ -477,6 +503,7 @@ CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
 }
 CALL(MemcpyDtoHAsync_v2, void *h, lw_cu_ptr p, size_t n, lw_cu_stream *s)
 {
+    LOCKED();
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
@@ -495,6 +522,7 @@ CALL(StreamCreate, lw_cu_stream **s, unsigned flags)
 }
 CALL(StreamSynchronize, lw_cu_stream *s)
 {
+    LOCKED();
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
@@ -531,6 +559,7 @@ CALL(EventRecord, lw_cu_event *e, lw_cu_stream *s)
 }
 CALL(EventSynchronize, lw_cu_event *e)
 {
+    LOCKED();
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
@@ -556,7 +585,6 @@ CALL(EventDestroy_v2, lw_cu_event *e)
 /* Blocks run one after the other; threads of the program wait for each other. */
 static int run_grid(lw_cu_function *f, const void *args, unsigned gx, unsigned gy, unsigned cluster)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int rc = 0;
     pthread_mutex_lock(&lock);
     launches++;
@@ -642,6 +670,7 @@ static void free_nodes(lw_cu_graph *g)
 /* Whatever it answers, nothing is recorded any more. */
 CALL(StreamEndCapture, lw_cu_stream *s, lw_cu_graph **g)
 {
+    LOCKED();
     bool lost = capture_lost, told = fails();
     lw_cu_graph *made = captured;
     captured = NULL;
@@ -659,6 +688,7 @@ CALL(StreamEndCapture, lw_cu_stream *s, lw_cu_graph **g)
 }
 CALL(GraphInstantiateWithFlags, lw_cu_graph_exec **e, lw_cu_graph *g, unsigned long long flags)
 {
+    LOCKED();
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
@@ -674,6 +704,7 @@ CALL(GraphInstantiateWithFlags, lw_cu_graph_exec **e, lw_cu_graph *g, unsigned l
 }
 CALL(GraphLaunch, lw_cu_graph_exec *e, lw_cu_stream *s)
 {
+    LOCKED();
     FAIL_AT_WILL(719);
     NOT_IN_CAPTURE();
     int rc = e && s && entered() ? 0 : INVALID;
@@ -686,6 +717,7 @@ CALL(GraphLaunch, lw_cu_graph_exec *e, lw_cu_stream *s)
 }
 CALL(GraphExecDestroy, lw_cu_graph_exec *e)
 {
+    LOCKED();
     graphs--;
     free_nodes(&e->graph);
     free(e);
@@ -693,6 +725,7 @@ CALL(GraphExecDestroy, lw_cu_graph_exec *e)
 }
 CALL(GraphDestroy, lw_cu_graph *g)
 {
+    LOCKED();
     graphs--;
     free_nodes(g);
     free(g);

@@ -36,14 +36,25 @@ static uint32_t root(const lw_graph *g, lw_val x)
     while (lw_op_get(lw_val_node(g, x)->op)->flags & LW_OPF_ALIAS)
         x = lw_val_node(g, x)->in[0];
     lw_val of = lw_val_view(g, x).of;
-    return lw_val_ok(of) ? of.id : x.id;
+    return lw_val_ok(of) ? root(g, of) : x.id; /* a slice of what lies in a concatenation */
 }
 
 /* The slot that holds the memory of a slot. */
 static const lw_slot *home(const lw_plan *p, uint32_t slot)
 {
     const lw_slot *s = &p->slot[slot];
-    return s->place == LW_PLACE_VIEW ? &p->slot[s->base] : s;
+    while (s->place == LW_PLACE_VIEW)
+        s = &p->slot[s->base];
+    return s;
+}
+
+/* Where a slot begins there. */
+static size_t begin_at_home(const lw_plan *p, const lw_slot *s)
+{
+    size_t at = 0;
+    for (; s->place == LW_PLACE_VIEW; s = &p->slot[s->base])
+        at += s->offset;
+    return at;
 }
 
 static bool region(prover *v, uint32_t slot, uint32_t **owner, size_t *from, size_t *to)
@@ -92,11 +103,23 @@ static bool take(prover *v, uint32_t slot, uint32_t who)
 /* Two views into the rows of one value that share no column. */
 static bool other_columns(const lw_plan *p, const lw_slot *x, const lw_slot *y)
 {
-    if (x->place != LW_PLACE_VIEW || y->place != LW_PLACE_VIEW || x->base != y->base)
+    if (x->place != LW_PLACE_VIEW || y->place != LW_PLACE_VIEW ||
+        home(p, (uint32_t)(x - p->slot)) != home(p, (uint32_t)(y - p->slot)))
         return false;
-    const lw_slot *lo = x->offset < y->offset ? x : y, *hi = lo == x ? y : x;
-    const lw_type t = lw_val_type(p->graph, (lw_val){lo->val});
-    return lo->offset + lw_dtype_size(t.dtype) * (size_t)lw_type_last(t) <= hi->offset;
+    const size_t at[2] = {begin_at_home(p, x), begin_at_home(p, y)};
+    const lw_type t = lw_val_type(p->graph, (lw_val){at[0] < at[1] ? x->val : y->val});
+    return LW_MIN(at[0], at[1]) + lw_dtype_size(t.dtype) * (size_t)lw_type_last(t) <=
+           LW_MAX(at[0], at[1]);
+}
+
+/* Are rows of operand k of a step those of its result, moved from other columns or not at all? */
+static bool moves_inside(const lw_plan *p, const lw_plan_step *s, int k, int i)
+{
+    const lw_slot *in = &p->slot[s->in[k]], *out = &p->slot[s->out[i]];
+    if (s->node->op == LW_OP_SLICE)
+        return out->place == LW_PLACE_VIEW && out->base == s->in[k];
+    return s->node->op == LW_OP_CONCAT && in->place == LW_PLACE_VIEW &&
+           home(p, s->in[k]) == home(p, s->out[i]);
 }
 
 static bool apart(prover *v, uint32_t x, uint32_t y)
@@ -141,6 +164,8 @@ static bool check_outputs(prover *v, const lw_plan_step *s)
                 v->out->placed++; /* written where it belongs */
                 continue;
             }
+            if (moves_inside(v->p, s, k, i))
+                continue;
             if (s->in[k] != s->out[i] || !may_share(v, s, i, k))
                 return no(v, "output overlaps an operand", s->out[i]);
             v->out->in_place++;

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 
+#include "plan/plan_prover.h"
 #include "plan/plan_util.h"
 
 static const char *device_name = "cpu-discrete"; /* or the program's argument */
@@ -259,6 +260,32 @@ typedef struct wide_shape {
     bool in_pieces; /* parts begin at 16 bytes on every device */
 } wide_shape;
 
+static void compile_as(plan_lab *l, lw_num num)
+{
+    plan_proof proof;
+    assert_int_equal(lw_store_fix(l->store), 0);
+    lw_store_init(l->store, 3);
+    if (lw_compile(l->g, l->dev, &(lw_compile_opts){.opt = 1, .precision = num}, &l->plan) < 0)
+        fail_msg("%s", lw_errmsg());
+    if (!plan_prove(l->plan, &proof))
+        fail_msg("%s", proof.why);
+    assert_int_equal(lw_exec_new(l->plan, LW_SLAB_PARAM, &l->exec), 0);
+    lab_fill(l);
+}
+
+/* Outputs of both, which are closed, are the same bits. */
+static void check_both(plan_lab l[2], const char *const *names)
+{
+    for (int k = 0; k < 2; k++)
+        for (int run = 0; run < 3; run++) /* the second run on may be a recorded one */
+            assert_int_equal(lw_exec_run(l[k].exec, NULL), 0);
+    for (; *names; names++)
+        assert_memory_equal(lw_exec_read(l[0].exec, *names), lw_exec_read(l[1].exec, *names),
+                            (size_t)lw_type_count(lw_exec_type(l[0].exec, *names)) * sizeof(float));
+    for (int k = 0; k < 2; k++)
+        lab_close(&l[k]);
+}
+
 /* A level of a U-Net: what the first layer makes is normalised, added, made smaller and concatenated with what comes up, which is
  * normalised, convolved and multiplied as rows. */
 static void open_level(plan_lab *l, const wide_shape *s, bool placed)
@@ -284,12 +311,7 @@ static void open_level(plan_lab *l, const wide_shape *s, bool placed)
     lab_output(l, "z", lw_linear_op(g, rows, LAB_P(l, "v", 24, k), LW_NOVAL));
     lab_output(l, "y",
                lw_add(g, lw_conv2d_op(g, cat, LAB_P(l, "w5", c, 1, 1, all), LW_NOVAL, 1, 0), y));
-    assert_int_equal(lw_store_fix(l->store), 0);
-    lw_store_init(l->store, 3);
-    if (lw_compile(g, l->dev, &(lw_compile_opts){.opt = 1, .precision = s->num}, &l->plan) < 0)
-        fail_msg("%s", lw_errmsg());
-    assert_int_equal(lw_exec_new(l->plan, LW_SLAB_PARAM, &l->exec), 0);
-    lab_fill(l);
+    compile_as(l, s->num);
 }
 
 /* Steps of an op that do something. */
@@ -321,15 +343,40 @@ static void test_what_lies_in_wider_rows_has_the_same_bits(void **state)
             assert_int_equal(working(l[k].plan, LW_OP_CONCAT), !k || (gpu && !s->in_pieces));
             if (thin && gpu)
                 assert_int_equal(working(l[k].plan, LW_OP_CAST), !k);
-            for (int run = 0; run < 3; run++) /* the second run on may be a recorded one */
-                assert_int_equal(lw_exec_run(l[k].exec, NULL), 0);
         }
-        for (const char *const *name = (const char *const[]){"y", "z", NULL}; *name; name++)
-            assert_memory_equal(lw_exec_read(l[0].exec, *name), lw_exec_read(l[1].exec, *name),
-                                (size_t)lw_type_count(lw_exec_type(l[0].exec, *name)) *
-                                    sizeof(float));
+        check_both(l, (const char *const[]){"y", "z", NULL});
+    }
+}
+
+/* A slice that stays in what is written into a concatenation: the block of YOLO whose second half goes on, and a value beside
+ * its own half. */
+static void open_slices(plan_lab *l, lw_num num, bool placed)
+{
+    open_named(l);
+    lw_graph *g = l->g;
+    l->dev->pitched = placed ? l->dev->pitched : NULL;
+    lw_val x = LAB_X(l, "x", 2, 6, 6, 16);
+    lw_val of = lw_conv2d_op(g, x, LAB_P(l, "w0", 32, 1, 1, 16), LAB_P(l, "b0", 32), 1, 0);
+    lw_val half = lw_slice(g, of, 3, 16, 32);
+    lw_val m = lw_conv2d_op(g, half, LAB_P(l, "w1", 16, 3, 3, 16), LW_NOVAL, 1, 1);
+    m = lw_add(g, lw_conv2d_op(g, m, LAB_P(l, "w2", 16, 3, 3, 16), LW_NOVAL, 1, 1), half);
+    lab_output(
+        l, "y",
+        lw_conv2d_op(g, lw_concat(g, of, m, 3), LAB_P(l, "w3", 16, 1, 1, 48), LW_NOVAL, 1, 0));
+    lw_val rows = lw_linear_op(g, lw_reshape(g, x, lw_type_of(LW_F32, 3, 2, 36, 16)),
+                               LAB_P(l, "w4", 8, 16), LW_NOVAL);
+    lab_output(l, "z", lw_add_f32(g, lw_concat(g, rows, lw_slice(g, rows, 2, 4, 8), 2), 1.0f));
+    compile_as(l, num);
+}
+
+static void test_slices_of_what_lies_in_wider_rows(void **state)
+{
+    (void)state;
+    for (lw_num num = LW_NUM_F32; num <= LW_NUM_BF16; num++) {
+        plan_lab l[2];
         for (int k = 0; k < 2; k++)
-            lab_close(&l[k]);
+            open_slices(&l[k], num, k);
+        check_both(l, (const char *const[]){"y", "z", NULL});
     }
 }
 
@@ -437,6 +484,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_norm_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_attention_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_what_lies_in_wider_rows_has_the_same_bits),
+        cmocka_unit_test(test_slices_of_what_lies_in_wider_rows),
         cmocka_unit_test(test_inputs_of_the_next_run),
         cmocka_unit_test(test_any_thread_computes),
     };

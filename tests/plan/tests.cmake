@@ -17,7 +17,7 @@ lw_test(test_plan_winograd plan/test_plan_winograd.c models store backend format
 foreach(name chain derived dump fuse join memory precision rewrite run slices window winograd)
   target_sources(test_plan_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c)
 endforeach()
-target_sources(test_device PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c)
+target_sources(test_device PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c ${CMAKE_SOURCE_DIR}/tests/plan/plan_prover.c)
 target_sources(test_device_cpu PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c)
 foreach(name memory precision random)
   target_sources(test_plan_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_prover.c)

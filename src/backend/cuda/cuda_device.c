@@ -71,7 +71,6 @@ static int fits(void *self, size_t bytes)
     LW_TRY(lw_cuda_check(d, d->cu.MemGetInfo_v2(&room, &all), "asking for free memory"));
     if (bytes <= room)
         return 0;
-    lw_alloc_failed(bytes);
     return lw_fail(LW_ENOMEM, "%s: no room for %s, %s of %s are free", d->dev.name,
                    lw_fmt_bytes(needed, bytes), lw_fmt_bytes(free, room), lw_fmt_bytes(whole, all));
 }
@@ -85,7 +84,6 @@ static void *alloc_block(void *self, size_t bytes)
     int rc = d->cu.MemAlloc_v2(&p, LW_MAX(bytes, (size_t)1));
     if (rc == LW_CU_OUT_OF_MEMORY) { /* in pieces, or another program was faster */
         char needed[32];
-        lw_alloc_failed(bytes);
         lw_fail(LW_ENOMEM, "%s: no room for %s in one piece", d->dev.name,
                 lw_fmt_bytes(needed, bytes));
         return NULL;
@@ -254,9 +252,16 @@ int lw_cuda_follow(cuda *d, const lw_tick *tick)
     return set_word(d, d->tick_at + offsetof(lw_cuda_tick, step), tick->step);
 }
 
+int lw_cuda_go_on(const cuda *d)
+{
+    return lw_pool_should_stop(d->dev.pool) ? lw_fail(LW_ESTOPPED, "interrupted") : 0;
+}
+
 static int run(void *self, const lw_launch *l)
 {
     cuda *d = self;
+    if (l->may_stop && !d->recording)
+        LW_TRY(lw_cuda_go_on(d));
     LW_TRY(lw_cuda_follow(d, l->task.tick));
     lw_backend_begin();
     if (l->low->phase[l->task.phase].n_tasks)
@@ -373,6 +378,9 @@ static void close_cuda(lw_device *dev)
     lw_cuda_free_marks(d);
     if (d->sent)
         d->cu.EventDestroy_v2(d->sent);
+    for (int i = 0; i < LW_CUDA_AHEAD; i++)
+        if (d->begun[i])
+            d->cu.EventDestroy_v2(d->begun[i]);
     if (d->stream)
         d->cu.StreamDestroy_v2(d->stream);
     for (int i = 0; i < LW_CUDA_FAMILIES; i++)
@@ -510,6 +518,8 @@ static int open_device(cuda *d)
     LW_TRY(
         opening(d, d->cu.StreamCreate(&d->stream, LW_CU_STREAM_NON_BLOCKING), "making a stream"));
     LW_TRY(opening(d, d->cu.EventCreate(&d->sent, 0), "making an event"));
+    for (int i = 0; i < LW_CUDA_AHEAD; i++)
+        LW_TRY(opening(d, d->cu.EventCreate(&d->begun[i], 0), "making an event"));
     LW_TRY(opening(d, d->cu.MemAlloc_v2(&d->tick_at, sizeof d->tick), "allocating"));
     LW_TRY(opening(d, d->cu.MemsetD8Async(d->tick_at, 0, sizeof d->tick, d->stream),
                    "clearing memory"));

@@ -267,7 +267,7 @@ static void set_other(const cuda_lower *c, product_step *s)
     const int64_t all = LW_CEIL_DIV(a->m, LW_CUDA_TILE) * LW_CEIL_DIV(a->n, LW_CUDA_TILE);
     bool matrix = is_matrix(a);
     if (!a->w_pitch || a->trans_x || a->backward || a->m > INT32_MAX / 2 ||
-        lw_type_count(cuda_in(c, 0)) / a->ldx > INT32_MAX / 2)
+        lw_type_count(cuda_in(c, 0)) / lw_type_last(cuda_in(c, 0)) > INT32_MAX / 2)
         return;
     if (matrix && LW_MAX(a->m * a->ldx, (int64_t)a->n * a->k) <= INT32_MAX && a->k % 4 == 0 &&
         a->w_pitch == a->k && a->ldx % 4 == 0 && (all < 64 || a->m <= LW_CUDA_FEW_ROWS) &&

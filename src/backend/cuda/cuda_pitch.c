@@ -5,7 +5,7 @@
 /* Do rows `pitch` numbers apart, from number `at` of a row on, begin at pieces of 16 bytes, as the fast kernels read them? */
 static bool in_pieces(lw_dtype type, int32_t at, int32_t pitch)
 {
-    return (at | pitch) * (int32_t)lw_dtype_size(type) % 16 == 0;
+    return (at | pitch) % (16 / (int32_t)lw_dtype_size(type)) == 0;
 }
 
 bool lw_cuda_pitched(void *self, const lw_graph *g, const lw_node *n, int i)

@@ -21,6 +21,7 @@ enum {
 #undef F
     LW_CUDA_FAMILIES
 };
+enum { LW_CUDA_AHEAD = 4 };    /* recorded runs that are begun and not done, most */
 enum { LW_CUDA_TILES = 4096 }; /* that a product may have whose blocks share tiles */
 
 typedef struct cuda {
@@ -38,6 +39,8 @@ typedef struct cuda {
     int multiprocessors;
     lw_cu_ptr arrived; /* [LW_CUDA_TILES] uint32_t: zeros between products */
     lw_memory memory;
+    lw_cu_event *begun[LW_CUDA_AHEAD]; /* behind the last recorded runs */
+    uint64_t n_begun;
     lw_cu_event *sent;  /* behind the last copy from the host that nobody has waited for */
     lw_cu_event **mark; /* [n_marks]; NULL: never set */
     size_t n_marks;
@@ -89,6 +92,8 @@ uint32_t *lw_cuda_arrived(const cuda *d);
 /* The calling thread is in the device's context, without which the driver refuses most calls. LW_EDEVICE: a call failed
  * before. */
 int lw_cuda_enter(cuda *d);
+/* LW_ESTOPPED: the pool's observer asks for it. */
+int lw_cuda_go_on(const cuda *d);
 /* A phase follows: the calling thread computes on this device, kernels read this tick. */
 int lw_cuda_follow(cuda *d, const struct lw_tick *tick);
 /* lw_device.replay and forget. */

@@ -4,6 +4,8 @@
  * once, and started as a whole from then on. What differs between runs are the inputs, which are
  * written before, and the tick, which kernels read from the device's memory. Running allocates
  * nothing: a recording is the driver's graph itself, or, behind the first run, a mark.
+ *
+ * Runs are begun ahead of the GPU, but no more than a few: whoever interrupts a sampler does not wait for all its steps.
  */
 #include "backend/cuda/cuda_private.h"
 
@@ -46,6 +48,15 @@ static int record(cuda *d, lw_recording **r, int (*steps)(void *), void *arg)
     return rc;
 }
 
+/* Waits until no more than LW_CUDA_AHEAD runs are begun that are not done. */
+static int keep_near(cuda *d)
+{
+    lw_cu_event *mine = d->begun[d->n_begun % LW_CUDA_AHEAD];
+    if (d->n_begun++ >= LW_CUDA_AHEAD)
+        LW_TRY(lw_cuda_check(d, d->cu.EventSynchronize(mine), "waiting for a recording"));
+    return lw_cuda_check(d, d->cu.EventRecord(mine, d->stream), "starting a recording");
+}
+
 int lw_cuda_replay(void *self, lw_recording **r, const struct lw_tick *tick,
                    int (*steps)(void *arg), void *arg)
 {
@@ -54,10 +65,12 @@ int lw_cuda_replay(void *self, lw_recording **r, const struct lw_tick *tick,
         *r = &ran_once;
         return steps(arg);
     }
+    LW_TRY(lw_cuda_go_on(d));
     LW_TRY(lw_cuda_follow(d, tick));
     if (!graph_of(*r))
         LW_TRY(record(d, r, steps, arg));
-    return lw_cuda_check(d, d->cu.GraphLaunch(graph_of(*r), d->stream), "starting a recording");
+    LW_TRY(lw_cuda_check(d, d->cu.GraphLaunch(graph_of(*r), d->stream), "starting a recording"));
+    return keep_near(d);
 }
 
 void lw_cuda_forget(void *self, lw_recording **r)

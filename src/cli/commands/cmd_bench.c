@@ -278,7 +278,7 @@ static int run_ladder(const lw_cli *cli, const bench_cli *o)
         LW_TRY(lw_json_save(o->save, tree));
     lw_ladder_text(&ladder, &text);
     if (cli->global.json)
-        lw_cli_print_json(tree);
+        lw_cli_print_result(tree);
     else
         lw_cli_print("%s", lw_str_c(&text));
     return text.failed ? LW_ENOMEM : 0;

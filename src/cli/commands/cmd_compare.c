@@ -105,7 +105,7 @@ static void print_json(const lw_compare_config *c, const lw_compare_result *r)
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     (void)r;
     if (lw_json_load(lw_path_join(&path, c->output_dir, "summary.json"), &j) == 0)
-        lw_cli_print_json(j);
+        lw_cli_print_result(j);
 }
 
 /* "DDPM-50" */
@@ -177,7 +177,7 @@ static void print_forecast(const lw_cli *cli, const lw_compare_result *r)
     char time[32];
     LW_CLEANUP(lw_json_drop) json_t *j = json_pack("{s:f}", "verdict_seconds", r->verdict_seconds);
     if (cli->global.json)
-        lw_cli_print_json(j);
+        lw_cli_print_result(j);
     else
         lw_cli_print("the battery's verdict takes about %s\n",
                      lw_fmt_time(time, r->verdict_seconds));

@@ -59,7 +59,7 @@ static int run(const lw_cli *cli, const void *config)
         LW_TRY(lw_profile_page(&p, &o->view, o->output));
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop) json_t *tree = lw_profile_to_json(&p, &o->view);
-        lw_cli_print_json(tree);
+        lw_cli_print_result(tree);
         return 0;
     }
     LW_TRY(lw_profile_text(&p, &o->view, &text));

@@ -109,7 +109,7 @@ static int report(const lw_cli *cli, const bench_cli *o, const lw_prove_bench_co
     }
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop) json_t *j = lw_prove_bench_json(c, b);
-        lw_cli_print_json(j);
+        lw_cli_print_result(j);
         return 0;
     }
     LW_TRY(lw_prove_bench_text(c, b, &text));

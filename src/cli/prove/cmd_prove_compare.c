@@ -87,7 +87,7 @@ static int report(const lw_cli *cli, const compare_cli *o, const lw_provers_cont
         LW_TRY(lw_provers_save(c, o->output_dir));
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop) json_t *j = lw_provers_json(c);
-        lw_cli_print_json(j);
+        lw_cli_print_result(j);
         return 0;
     }
     LW_CLEANUP(lw_str_clear) lw_str text = {0};

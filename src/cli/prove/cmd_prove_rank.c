@@ -236,7 +236,7 @@ static void report(const lw_cli *cli, const rank_cli *o, const ranking *r)
         return;
     }
     LW_CLEANUP(lw_json_drop) json_t *j = report_json(o, r);
-    lw_cli_print_json(j);
+    lw_cli_print_result(j);
 }
 
 static int run(const lw_cli *cli, const void *config)

@@ -297,10 +297,12 @@ static int encode_rows(encode_state *s)
 static int predict(encode_state *s)
 {
     int64_t batches = LW_CEIL_DIV(s->rows.n, (int64_t)s->batch);
-    LW_TRY(lw_forward_run(s->fwd, NULL));
-    double t = lw_now();
-    LW_TRY(lw_forward_run(s->fwd, NULL));
-    s->out->seconds = (lw_now() - t) * (double)batches;
+    for (int i = 0; i < 3; i++) { /* a GPU records the second; what is read has been waited for */
+        double t = lw_now();
+        LW_TRY(lw_forward_run(s->fwd, NULL));
+        LW_TRY(lw_forward_get(s->fwd, s->tap[0], s->batch, s->values[0]));
+        s->out->seconds = (lw_now() - t) * (double)batches;
+    }
     return 0;
 }
 

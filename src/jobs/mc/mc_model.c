@@ -163,7 +163,12 @@ static int choose_batch(mc_model *m, int32_t *rows)
     for (size_t i = 0; i < LW_COUNT(tried); i++) {
         if ((int64_t)tried[i] > m->n * m->most)
             break;
-        LW_TRY(lw_passes_set_rows(m->passes, tried[i]));
+        int rc = lw_passes_set_rows(m->passes, tried[i]);
+        if (rc == LW_ENOMEM && best > 0) { /* those that fit will do */
+            lw_errclear();
+            break;
+        }
+        LW_TRY(rc);
         LW_TRY(lw_mc_time_rows(m, tried[i], &seconds));
         double rate = tried[i] / seconds;
         if (rate > 1.03 * best) {

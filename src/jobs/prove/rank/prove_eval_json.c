@@ -194,6 +194,8 @@ json_t *lw_prove_eval_json(const lw_prove_context *c, const lw_prove_eval *e)
     json_t *o = json_object();
     lw_prove_means m = lw_prove_eval_means(e, c->o->rank_rule, -1, NULL, NULL);
     set_what(o, c, e);
+    if (c->device)
+        json_object_set_new(o, "device", json_string(c->device));
     set_int(o, "candidates", e->candidates);
     set_int(o, "candidates_unwalked", e->unwalked);
     set_int(o, "query_steps", e->walks.query_steps);

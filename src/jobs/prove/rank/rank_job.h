@@ -204,6 +204,7 @@ typedef struct lw_prove_context {
     const char *dataset, *split, *policy, *precision;
     const char *command; /* the command line, NULL: not shown */
     const char *config;  /* its options as YAML, NULL: not shown */
+    const char *device;  /* that computed the policy, "cuda:0"; NULL: not said */
 } lw_prove_context;
 
 /* MRR, Hits@k, per_mode, by predicate and depth, cuts, counts, seconds. New reference. */

@@ -4,6 +4,7 @@
  * states, others are derived and looked up and choices are taken, so that only the end of a turn is
  * a barrier. What a turn consists of never depends on the number of workers.
  */
+#include "backend/backend.h"
 #include "jobs/prove/walk/prove_walks_parts.h"
 
 /* ---- what a turn consists of ----------------------------------------------------------------- */
@@ -153,6 +154,7 @@ int lw_walks_take_turn(lw_walks *w, const lw_walks_stream *s)
             tasks = t.look_up + t.parts[0] + t.parts[1] + t.lanes + groups;
     LW_ASSERT(tasks > 0, "%d walks and nothing to do", w->o.fixed_batch_size - w->idle.n);
     lw_pool_run(w->dev->pool, tasks, task, w);
+    LW_TRY(lw_backend_failed_on(w->dev)); /* what it answers then is no number */
     for (int k = 0; k < w->stages; k++)
         if (t.parts[k] > 0)
             lw_state_rows_end(w->stage[k].rows);
