@@ -263,20 +263,30 @@ static int move_rows(lw_forward *f, const lw_feed *feed, int64_t at, int64_t n, 
     return before && feed->in ? lw_forward_set(f, p, n, (const char *)feed->in + skip) : 0;
 }
 
+static int move_batch(lw_forward *f, const lw_feed *feed, int n_feed, int64_t at, int64_t n,
+                      bool before)
+{
+    for (int i = 0; i < n_feed; i++)
+        LW_TRY(move_rows(f, &feed[i], at, n, before));
+    return 0;
+}
+
 int lw_forward_rows(lw_forward *f, const char *what, int64_t rows, const lw_feed *feed, int n_feed,
                     const lw_observer *obs)
 {
-    int64_t batch = f->port[0].shape[0];
+    const int64_t batch = f->port[0].shape[0];
+    const bool apart = f->dev->memory->write != NULL; /* its own inputs and results */
     for (int64_t at = 0; at < rows; at += batch) {
-        int64_t n = LW_MIN(batch, rows - at);
-        for (int i = 0; i < n_feed; i++)
-            LW_TRY(move_rows(f, &feed[i], at, n, true));
+        const int64_t next = LW_MIN(at + batch, rows);
+        if (at == 0 || !apart)
+            LW_TRY(move_batch(f, feed, n_feed, at, LW_MIN(batch, rows - at), true));
         LW_TRY(lw_forward_run(f, NULL));
-        for (int i = 0; i < n_feed; i++)
-            LW_TRY(move_rows(f, &feed[i], at, n, false));
-        lw_observe_progress(obs, what, at + n, rows, NULL);
-        if (at + n < rows && lw_observe_stop(obs))
-            return lw_fail(LW_ESTOPPED, "interrupted after %lld of %lld rows", (long long)(at + n),
+        if (apart && next < rows) /* made while the device computes */
+            LW_TRY(move_batch(f, feed, n_feed, next, LW_MIN(batch, rows - next), true));
+        LW_TRY(move_batch(f, feed, n_feed, at, next - at, false));
+        lw_observe_progress(obs, what, next, rows, NULL);
+        if (next < rows && lw_observe_stop(obs))
+            return lw_fail(LW_ESTOPPED, "interrupted after %lld of %lld rows", (long long)next,
                            (long long)rows);
     }
     return 0;

@@ -122,3 +122,14 @@ kill -INT $pid
 wait $pid
 [ $? -eq 130 ] || fails "an interrupt on a GPU: $(cat "$err")"
 [ ! -e cut.npy ] || fails 'wrote what was interrupted'
+
+# rows of the next batch are made while one is computed: the same bits in any
+for b in 2 7; do
+    expect 0 encode enc $data --num-images 7 --batch-size $b --output $b.npy $on
+done
+cmp -s 2.npy 7.npy || fails 'encode: other bits in another batch'
+npy_noise many.npy '7, 3, 16, 16' 5376
+for b in 3 7; do
+    expect 0 run enc --input many.npy --batch-size $b --output $b.run.npy $on
+done
+cmp -s 3.run.npy 7.run.npy || fails 'run: other bits in another batch'

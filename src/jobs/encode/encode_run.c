@@ -241,25 +241,36 @@ static int check_finite(const encode_state *s, int k, int64_t n)
     return 0;
 }
 
+/* Rows of the batch from `first` on, into the network's input. */
+static void fill_batch(encode_state *s, int64_t first)
+{
+    int64_t n = LW_MIN((int64_t)s->batch, s->file.rows - first);
+    double t = lw_now();
+    if (n > 0)
+        lw_data_get_rows(s->rows.data, s->dev->pool, first, n, lw_forward_input(s->fwd, "x"));
+    s->out->prepare += lw_now() - t;
+}
+
+/* Of rows that lie in the input; those of the next batch are made while a device computes. */
 static int encode_batch(encode_state *s, int64_t n)
 {
     double t[4];
     t[0] = lw_now();
-    lw_data_get_rows(s->rows.data, s->dev->pool, s->first, n, lw_forward_input(s->fwd, "x"));
-    t[1] = lw_now();
     LW_TRY(lw_forward_run(s->fwd, NULL));
+    t[1] = lw_now();
+    fill_batch(s, s->first + n);
     t[2] = lw_now();
-    for (int k = 0; k < s->out->n_taps; k++) {
+    for (int k = 0; k < s->out->n_taps; k++)
         LW_TRY(lw_forward_get(s->fwd, s->tap[k], n, s->values[k]));
+    t[3] = lw_now();
+    for (int k = 0; k < s->out->n_taps; k++) {
         LW_TRY(check_finite(s, k, n));
         if (s->c->l2_normalize)
             normalise(s->values[k], n, s->tap[k]->row);
         LW_TRY(lw_encode_file_put(&s->file, k, s->first, n, s->values[k]));
     }
-    t[3] = lw_now();
-    s->out->prepare += t[1] - t[0];
-    s->out->forward += t[2] - t[1];
-    s->out->write += t[3] - t[2];
+    s->out->forward += t[1] - t[0] + t[3] - t[2];
+    s->out->write += lw_now() - t[3];
     return 0;
 }
 
@@ -277,6 +288,7 @@ static int encode_rows(encode_state *s)
     lw_encode_file *f = &s->file;
     if (f->kind != LW_ENCODE_NPY && f->done == 0)
         LW_TRY(lw_encode_file_put(f, f->n - 1, 0, f->rows, s->rows.data->labels));
+    fill_batch(s, f->done);
     for (s->first = f->done; s->first < f->rows; s->first = f->done) {
         int64_t n = LW_MIN((int64_t)s->batch, f->rows - s->first);
         int rc = encode_batch(s, n);
