@@ -146,10 +146,11 @@ int lw_mc_time_rows(mc_model *m, int32_t rows, double *seconds)
         return LW_ENOMEM;
     for (int32_t i = 0; i < rows; i++)
         row[i].id = i;
-    LW_TRY(lw_passes_run(m->passes, row, rows, &(lw_tick){0}, x));
-    double t = lw_now();
-    LW_TRY(lw_passes_run(m->passes, row, rows, &(lw_tick){0}, x));
-    *seconds = lw_now() - t;
+    for (int i = 0; i < (m->dev->replay ? 3 : 2); i++) { /* a GPU records the second */
+        double t = lw_now();
+        LW_TRY(lw_passes_run(m->passes, row, rows, &(lw_tick){0}, x));
+        *seconds = lw_now() - t;
+    }
     return 0;
 }
 
