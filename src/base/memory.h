@@ -33,9 +33,9 @@ typedef struct lw_memory {
     void (*read)(void *self, void *data, const void *p, size_t bytes);
     void (*write)(void *self, void *p, const void *data, size_t bytes);
     /*
-     * Memory of the host that such copies are fastest from and to, and do not wait for; NULL: there is none such, or none
-     * left. send: a write from it that goes on by itself behind what was begun before; data stay as they are until settle, or a
-     * read, is through.
+     * Memory of the host that such copies are fastest from and to; NULL: there is none such, or none left. send: a write from it
+     * that goes on by itself behind what was begun before; data stay as they are until settle, which waits for all that was
+     * sent, or a read is through.
      */
     void *(*host_alloc)(void *self, size_t bytes);
     void (*host_free)(void *self, void *p, size_t bytes);

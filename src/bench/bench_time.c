@@ -24,7 +24,7 @@ static int warm_up(const lw_bench_run *r, const lw_bench_work *w, int *repeat)
 {
     const lw_bench_config *c = r->config;
     double began = lw_now(), last = 0;
-    int least = r->dev->replay ? 3 : 1; /* its runs are recorded in the second */
+    int least = lw_device_warm_runs(r->dev, true);
     if (least == 1 && c->seconds > 0 && w->warm > fmax(c->seconds / 5, least_seconds))
         return 0;
     for (int i = 0; i < LW_MAX(c->warm_up, least); i++) {

@@ -161,6 +161,13 @@ typedef struct lw_device {
  * which a kernel finds for itself? */
 bool lw_product_pitched(const lw_node *n, int i);
 
+/* Runs of an exec until the next costs what those behind it do: a device that records does so in the second, and where states
+ * change places from run to run (lw_exec_advance) in the third and the fourth. */
+static inline int lw_device_warm_runs(const lw_device *d, bool advances)
+{
+    return !d->replay ? 1 : advances ? 4 : 2;
+}
+
 /* Marks of lw_device_time; execs that are profiled have those from LW_MARK_STEPS on. */
 enum { LW_MARK_BEGIN, LW_MARK_END, LW_MARK_STEPS };
 /* Seconds that `times` calls took by the device's clock. */

@@ -445,7 +445,7 @@ static bool writes_bf16(const precision *p, const lw_node *n, lw_num num)
         (matmul && ((const lw_attr_matmul *)n->attr)->trans_a))
         return false;
     if (num == LW_NUM_F32)
-        return p->dev->f32_to_bf16 && !n->backward;
+        return p->dev->f32_to_bf16 && !n->backward && p->val[n->out[0].id].bf16;
     return p->dev->bf16_values || (matmul && num == LW_NUM_BF16);
 }
 

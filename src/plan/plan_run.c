@@ -13,8 +13,6 @@ typedef struct host_copy {
     bool shown;   /* read since the last run */
     bool fast;    /* of lw_memory.host_alloc */
 } host_copy;
-/* More are no longer few of the pages that a host can do without. */
-enum { FAST_MOST = 256 << 20 };
 
 struct lw_exec {
     const lw_plan *plan;
@@ -27,6 +25,8 @@ struct lw_exec {
     void **addr;     /* per slot */
     host_copy *copy; /* per input and output; NULL: the host addresses them */
     bool sent;       /* copies of inputs may still go on */
+    size_t
+        fast_bytes; /* of copies in lw_memory.host_alloc's: more are no longer few of the pages that a host can do without */
     bool profile;
     bool launched;   /* each run starts its steps anew */
     bool alone;      /* this run stays on the calling thread */
@@ -98,12 +98,14 @@ static void settle(lw_exec *e)
     e->sent = false;
 }
 
-static int make_copy(const lw_exec *e, host_copy *c, size_t bytes)
+static int make_copy(lw_exec *e, host_copy *c, size_t bytes)
 {
+    enum { FAST_MOST = 256 << 20 };
     const lw_memory *m = e->memory;
-    *c = (host_copy){.data = m->host_alloc && bytes <= FAST_MOST ? m->host_alloc(m->self, bytes)
-                                                                 : NULL};
+    const bool may = m->host_alloc && bytes <= FAST_MOST - LW_MIN(e->fast_bytes, FAST_MOST);
+    *c = (host_copy){.data = may ? m->host_alloc(m->self, bytes) : NULL};
     c->fast = c->data != NULL;
+    e->fast_bytes += c->fast ? bytes : 0;
     if (!c->fast)
         c->data = lw_bulk_alloc(bytes);
     return c->data ? 0 : LW_ENOMEM;
@@ -112,6 +114,7 @@ static int make_copy(const lw_exec *e, host_copy *c, size_t bytes)
 static void free_copy(lw_exec *e, host_copy *c, size_t bytes)
 {
     settle(e);
+    e->fast_bytes -= c->fast ? bytes : 0;
     if (c->fast)
         e->memory->host_free(e->memory->self, c->data, bytes);
     else if (!c->bound)

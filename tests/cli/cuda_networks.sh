@@ -115,9 +115,9 @@ LW_EMULATED_BYTES=800000 "$program" info --peak $on >/dev/full 2>"$err"
 LW_EMULATED_BYTES=150000 expect 0 mc synth:16 --models clip --num-images 4 --passes 2,16 --trials 1 --output-dir small --no-progress $on
 
 # Ctrl-C is heard between steps
-"$program" sample deep --steps 1000 --n 1000 --batch-size 4 --output cut.npy --no-progress $on >"$out" 2>"$err" &
+"$program" sample deep --steps 1000 --n 4 --batch-size 4 --output cut.npy --no-progress $on >"$out" 2>"$err" &
 pid=$!
-sleep 1
+sleep 2
 kill -INT $pid
 wait $pid
 [ $? -eq 130 ] || fails "an interrupt on a GPU: $(cat "$err")"

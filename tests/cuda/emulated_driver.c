@@ -63,7 +63,7 @@ __attribute__((constructor)) static void make_lock(void)
     pthread_mutex_init(&lock, &a);
     pthread_mutexattr_destroy(&a);
 }
-#define LOCKED() __attribute__((cleanup(unlock))) int rc_of_lock = pthread_mutex_lock(&lock)
+#define LOCKED() __attribute__((cleanup(unlock), unused)) int rc_of_lock = pthread_mutex_lock(&lock)
 
 /* ---- the driver ------------------------------------------------------------------------------ */
 
@@ -75,7 +75,7 @@ enum {
     IN_CAPTURE = 900,
     CAPTURE_LOST = 901
 };
-static long calls, launches;
+static _Atomic long calls, launches;
 static struct {
     void *p;
     size_t bytes;
@@ -420,35 +420,40 @@ CALL(MemsetD32Async, lw_cu_ptr p, unsigned v, size_t n, lw_cu_stream *s)
 }
 
 /* Memory of the host whose pages stay, and copies from it: what they read must be the same until somebody waits for them. */
-enum { LOCKED = 256, COPIES = 64 };
+enum { PAGES = 256, COPIES = 64 };
 static struct {
     char *p;
     size_t bytes;
-} locked[LOCKED];
+} locked[PAGES];
 static struct {
     const char *from;
     char *was;
     size_t bytes;
-} copies[COPIES];
+    long number;
+} copies[COPIES]; /* in their order */
 static int n_copies;
+static long copied; /* in all */
 
 static int locked_at(const void *p)
 {
-    for (int i = 0; i < LOCKED; i++)
+    for (int i = 0; i < PAGES; i++)
         if (locked[i].p && (const char *)p >= locked[i].p &&
             (const char *)p < locked[i].p + locked[i].bytes)
             return i;
     return -1;
 }
 
-static bool copies_end(void)
+/* Those up to a number have been waited for. */
+static bool copies_end(long number)
 {
     bool same = true;
-    for (; n_copies; n_copies--) {
-        same &= memcmp(copies[n_copies - 1].from, copies[n_copies - 1].was,
-                       copies[n_copies - 1].bytes) == 0;
-        free(copies[n_copies - 1].was);
+    int n = 0;
+    for (; n < n_copies && copies[n].number <= number; n++) {
+        same &= memcmp(copies[n].from, copies[n].was, copies[n].bytes) == 0;
+        free(copies[n].was);
     }
+    n_copies -= n;
+    memmove(copies, copies + n, (size_t)n_copies * sizeof *copies);
     if (!same)
         fprintf(stderr, "emulated driver: the host wrote what was still being copied\n");
     return same;
@@ -460,7 +465,7 @@ CALL(MemHostAlloc, void **p, size_t n, unsigned flags)
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
-    for (int i = 0; i < LOCKED; i++)
+    for (int i = 0; i < PAGES; i++)
         if (!locked[i].p) {
             *p = locked[i].p = aligned_alloc(4096, (n + 4096) / 4096 * 4096);
             locked[i].bytes = n;
@@ -475,7 +480,7 @@ CALL(MemFreeHost, void *p)
     IN_CONTEXT();
     NOT_IN_CAPTURE();
     int i = locked_at(p);
-    if (i < 0 || locked[i].p != p || !copies_end())
+    if (i < 0 || locked[i].p != p || !copies_end(copied))
         return INVALID;
     free(p);
     locked[i].p = NULL;
@@ -493,9 +498,10 @@ CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
     memcpy((void *)(uintptr_t)p, h, n);
     if (locked_at(h) < 0)
         return 0;
-    if (n_copies == COPIES && !copies_end())
+    if (n_copies == COPIES && !copies_end(copied))
         return INVALID;
     copies[n_copies].from = h;
+    copies[n_copies].number = ++copied;
     copies[n_copies].bytes = n;
     copies[n_copies].was = malloc(n);
     memcpy(copies[n_copies++].was, h, n);
@@ -526,7 +532,7 @@ CALL(StreamSynchronize, lw_cu_stream *s)
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
-    return s && copies_end() ? 0 : INVALID;
+    return s && copies_end(copied) ? 0 : INVALID;
 }
 CALL(StreamDestroy_v2, lw_cu_stream *s)
 {
@@ -539,6 +545,7 @@ CALL(StreamDestroy_v2, lw_cu_stream *s)
 struct lw_cu_event {
     struct timespec at;
     bool recorded;
+    long copied; /* before it */
 };
 CALL(EventCreate, lw_cu_event **e, unsigned flags)
 {
@@ -555,6 +562,7 @@ CALL(EventRecord, lw_cu_event *e, lw_cu_stream *s)
     if (!e || !s || !entered())
         return INVALID;
     e->recorded = true;
+    e->copied = copied;
     return clock_gettime(CLOCK_MONOTONIC, &e->at);
 }
 CALL(EventSynchronize, lw_cu_event *e)
@@ -563,7 +571,7 @@ CALL(EventSynchronize, lw_cu_event *e)
     FAIL_AT_WILL(700);
     IN_CONTEXT();
     NOT_IN_CAPTURE();
-    return e && e->recorded && copies_end() ? 0 : INVALID;
+    return e && e->recorded && copies_end(e->copied) ? 0 : INVALID;
 }
 CALL(EventElapsedTime, float *ms, lw_cu_event *a, lw_cu_event *b)
 {

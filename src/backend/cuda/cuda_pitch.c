@@ -3,7 +3,7 @@
 #include "backend/cuda/cuda_private.h"
 
 /* Do rows `pitch` numbers apart, from number `at` of a row on, begin at pieces of 16 bytes, as the fast kernels read them? */
-static bool in_pieces(lw_dtype type, int32_t at, int32_t pitch)
+static bool rows_in_pieces(lw_dtype type, int32_t at, int32_t pitch)
 {
     return (at | pitch) % (16 / (int32_t)lw_dtype_size(type)) == 0;
 }
@@ -20,11 +20,12 @@ bool lw_cuda_pitched(void *self, const lw_graph *g, const lw_node *n, int i)
         return (i == 0 && lw_type_count(t) > (int64_t)t.dim[0] * lw_type_last(t)) || i == 3 ||
                i == 4;
     case LW_OP_SLICE:
-        return i == 0 && at->axis == t.rank - 1 && in_pieces(t.dtype, at->begin, lw_type_last(t));
+        return i == 0 && at->axis == t.rank - 1 &&
+               rows_in_pieces(t.dtype, at->begin, lw_type_last(t));
     case LW_OP_CONCAT:
         return i >= 0 && at->axis == t.rank - 1 &&
-               in_pieces(t.dtype, i ? lw_type_last(lw_val_type(g, n->in[0])) : 0,
-                         lw_type_last(lw_val_type(g, n->out[0])));
+               rows_in_pieces(t.dtype, i ? lw_type_last(lw_val_type(g, n->in[0])) : 0,
+                              lw_type_last(lw_val_type(g, n->out[0])));
     default:
         return lw_product_pitched(n, i);
     }

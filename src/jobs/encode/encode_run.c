@@ -251,14 +251,18 @@ static void fill_batch(encode_state *s, int64_t first)
     s->out->prepare += lw_now() - t;
 }
 
-/* Of rows that lie in the input; those of the next batch are made while a device computes. */
+/* Where a device has memory of its own, its rows lie in the input, and those of the next batch are made while it computes. */
 static int encode_batch(encode_state *s, int64_t n)
 {
+    const bool apart = s->dev->memory->write != NULL;
     double t[4];
+    if (!apart)
+        fill_batch(s, s->first);
     t[0] = lw_now();
     LW_TRY(lw_forward_run(s->fwd, NULL));
     t[1] = lw_now();
-    fill_batch(s, s->first + n);
+    if (apart)
+        fill_batch(s, s->first + n);
     t[2] = lw_now();
     for (int k = 0; k < s->out->n_taps; k++)
         LW_TRY(lw_forward_get(s->fwd, s->tap[k], n, s->values[k]));
@@ -288,7 +292,8 @@ static int encode_rows(encode_state *s)
     lw_encode_file *f = &s->file;
     if (f->kind != LW_ENCODE_NPY && f->done == 0)
         LW_TRY(lw_encode_file_put(f, f->n - 1, 0, f->rows, s->rows.data->labels));
-    fill_batch(s, f->done);
+    if (s->dev->memory->write)
+        fill_batch(s, f->done);
     for (s->first = f->done; s->first < f->rows; s->first = f->done) {
         int64_t n = LW_MIN((int64_t)s->batch, f->rows - s->first);
         int rc = encode_batch(s, n);
@@ -309,8 +314,8 @@ static int encode_rows(encode_state *s)
 static int predict(encode_state *s)
 {
     int64_t batches = LW_CEIL_DIV(s->rows.n, (int64_t)s->batch);
-    for (int i = 0; i < (s->dev->replay ? 3 : 2);
-         i++) { /* a GPU records the second; what is read was waited for */
+    for (int i = 0; i <= lw_device_warm_runs(s->dev, false);
+         i++) { /* what is read was waited for */
         double t = lw_now();
         LW_TRY(lw_forward_run(s->fwd, NULL));
         LW_TRY(lw_forward_get(s->fwd, s->tap[0], s->batch, s->values[0]));

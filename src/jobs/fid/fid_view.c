@@ -252,7 +252,7 @@ static int time_batch(const fid_view *v, lw_device *dev, lw_forward *forward, do
 {
     const int64_t batch = LW_MIN((int64_t)v->set->c->batch, v->n);
     filling f = {.v = v, .pool = dev->pool, .same = true};
-    for (int i = 0; i < (dev->replay ? 3 : 2); i++) { /* a GPU records the second */
+    for (int i = 0; i <= lw_device_warm_runs(dev, false); i++) {
         double t = lw_now();
         if (v->data || v->set->rgb)
             LW_TRY(fill(&f, 0, batch, lw_forward_input(forward, "x")));

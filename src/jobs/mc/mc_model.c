@@ -146,7 +146,7 @@ int lw_mc_time_rows(mc_model *m, int32_t rows, double *seconds)
         return LW_ENOMEM;
     for (int32_t i = 0; i < rows; i++)
         row[i].id = i;
-    for (int i = 0; i < (m->dev->replay ? 3 : 2); i++) { /* a GPU records the second */
+    for (int i = 0; i <= lw_device_warm_runs(m->dev, false); i++) {
         double t = lw_now();
         LW_TRY(lw_passes_run(m->passes, row, rows, &(lw_tick){0}, x));
         *seconds = lw_now() - t;
@@ -165,7 +165,8 @@ static int choose_batch(mc_model *m, int32_t *rows)
         if ((int64_t)tried[i] > m->n * m->most)
             break;
         int rc = lw_passes_set_rows(m->passes, tried[i]);
-        if (rc == LW_ENOMEM && best > 0) { /* those that fit will do */
+        if (rc == LW_ENOMEM && best > 0 &&
+            m->dev->memory->fits) { /* on a GPU those that fit will do */
             lw_errclear();
             break;
         }
@@ -199,7 +200,8 @@ static int describe(mc_model *m)
 {
     static const char *const kinds[] = {"dropout", "gaussian", "multiplicative", "depth"};
     const lw_mc_config *c = m->c;
-    lw_session_device_kind(m->dev, m->device);
+    char device[LW_DEVICE_KINDS];
+    lw_session_device_kind(m->dev, device);
     m->about = json_pack(
         "{s:s, s:o, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s}", "network",
         m->net->name, "model_hash", lw_json_hash(lw_store_hash(m->net->store, LW_SLAB_PARAM)),
@@ -207,7 +209,7 @@ static int describe(mc_model *m)
         m->out->layer, "data", lw_str_c(&m->spec), "data_hash", lw_json_hash(m->data->content),
         "rows_hash", lw_json_hash(lw_data_rows_hash(m->data)), "num_images", (json_int_t)m->n,
         "seed", (json_int_t)c->seed, "precision", lw_precision_name(c->precision), "conv",
-        lw_conv_mode_name(c->conv), "device", m->device, "isa", m->dev->isa);
+        lw_conv_mode_name(c->conv), "device", device, "isa", m->dev->isa);
     if (!m->about)
         return lw_fail(LW_EFORMAT, "%s is not UTF-8: no file can say where its pictures are from",
                        lw_str_c(&m->spec));

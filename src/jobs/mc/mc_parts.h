@@ -35,7 +35,6 @@ typedef struct mc_model {
     lw_str spec; /* of the data */
     lw_passes *passes;
     json_t *about;                   /* all that decides a bit of the scores */
-    char device[LW_DEVICE_KINDS];    /* kinds of those that computed the trials */
     char **name;                     /* of every picture */
     int64_t n;                       /* pictures */
     int32_t dim, most;               /* the largest T */

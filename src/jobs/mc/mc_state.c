@@ -119,7 +119,8 @@ static int of_another_call(const char *path, const char *key, const json_t *ther
         path, key, lw_str_c(&then), lw_str_c(&now));
 }
 
-/* What another kind of device began is gone on with where that may be; another level of the same is not. */
+/* What another kind of device began is gone on with where that may be; what one alone began at another level is not. Degradations share
+ * about: what it says of devices only grows. */
 static int follow_device(mc_model *m, const json_t *there, const char *path)
 {
     char kinds[LW_DEVICE_KINDS];
@@ -130,10 +131,8 @@ static int follow_device(mc_model *m, const json_t *there, const char *path)
     lw_session_device_kind(m->dev, kinds);
     LW_TRY(lw_session_device_follow(path, device, m->c->device_change, kinds));
     if (strchr(kinds, ','))
-        memcpy(m->device, kinds, sizeof kinds);
-    else if (!isa || !lw_str_eq(isa, m->dev->isa))
-        return of_another_call(path, "isa", there, m->about);
-    return json_object_set_new(m->about, "device", json_string(m->device)) < 0 ? LW_ENOMEM : 0;
+        return json_object_set_new(m->about, "device", json_string(kinds)) < 0 ? LW_ENOMEM : 0;
+    return isa && lw_str_eq(isa, m->dev->isa) ? 0 : of_another_call(path, "isa", there, m->about);
 }
 
 /* LW_EUSAGE names the first thing in which the two calls differ. */

@@ -10,8 +10,7 @@ static int warm(const lw_stream_builder *b)
     LW_CLEANUP(lw_free) uint8_t *rgb = lw_calloc((size_t)w * (size_t)h, 3);
     if (!frame || !rgb)
         return LW_ENOMEM;
-    /* a GPU records the second run of each of two, whose states change places */
-    for (int i = 0; i < (b->engine.dev->replay ? 4 : 1); i++)
+    for (int i = 0; i < lw_device_warm_runs(b->engine.dev, true); i++)
         LW_TRY(lw_translator_run(b->engine.translator, frame, rgb));
     lw_translator_reset(b->engine.translator);
     return 0;
