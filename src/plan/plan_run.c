@@ -22,11 +22,10 @@ struct lw_exec {
     lw_derived *derived;               /* perhaps with others */
     char *frame, *scratch, *constants; /* constants: with copies, the device's */
     size_t frame_bytes, scratch_total, constant_bytes;
-    void **addr;     /* per slot */
-    host_copy *copy; /* per input and output; NULL: the host addresses them */
-    bool sent;       /* copies of inputs may still go on */
-    size_t
-        fast_bytes; /* of copies in lw_memory.host_alloc's: more are no longer few of the pages that a host can do without */
+    void **addr;       /* per slot */
+    host_copy *copy;   /* per input and output; NULL: the host addresses them */
+    bool sent;         /* copies of inputs may still go on */
+    size_t fast_bytes; /* of copies that are fast */
     bool profile;
     bool launched;   /* each run starts its steps anew */
     bool alone;      /* this run stays on the calling thread */
@@ -100,7 +99,7 @@ static void settle(lw_exec *e)
 
 static int make_copy(lw_exec *e, host_copy *c, size_t bytes)
 {
-    enum { FAST_MOST = 256 << 20 };
+    enum { FAST_MOST = 256 << 20 }; /* more are no longer few of a host's pages */
     const lw_memory *m = e->memory;
     const bool may = m->host_alloc && bytes <= FAST_MOST - LW_MIN(e->fast_bytes, FAST_MOST);
     *c = (host_copy){.data = may ? m->host_alloc(m->self, bytes) : NULL};

@@ -33,6 +33,11 @@ void lw_session_device_kind(const lw_device *device, char kind[LW_DEVICE_KINDS])
     snprintf(kind, LW_DEVICE_KINDS, "%.*s", (int)strcspn(device->name, ":"), device->name);
 }
 
+const char *lw_session_device_of(const char *isa)
+{
+    return isa && lw_str_eq(isa, "cuda") ? "cuda" : "cpu";
+}
+
 int lw_session_device_follow(const char *where, const char *then, bool change,
                              char kinds[LW_DEVICE_KINDS])
 {

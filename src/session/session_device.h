@@ -13,6 +13,8 @@ const char *lw_conv_mode_name(int32_t conv); /* "auto", "direct", "winograd" */
 /* Kinds of devices, as results are said to be of: "cpu", "cuda"; behind a change of devices "cpu, cuda". */
 enum { LW_DEVICE_KINDS = 64 };
 void lw_session_device_kind(const lw_device *device, char kind[LW_DEVICE_KINDS]);
+/* Of a device that nobody wrote down, from its level (lw_device.isa; NULL: not known either). */
+const char *lw_session_device_of(const char *isa);
 /* `where` (a file) holds what devices `then` computed, and `kinds`, this one's kind, goes on with it: they become those of both.
  * LW_EUSAGE: another kind of device, whose last bits differ, and the user did not say that it may (`change`). */
 int lw_session_device_follow(const char *where, const char *then, bool change,

@@ -34,10 +34,10 @@ typedef struct lw_encode_file {
     lw_encode_kind kind;
     const json_t *about; /* what the rows are: an object of strings */
     const char *isa;     /* of the device: at another one the last bits may differ */
-    char device
-        [LW_DEVICE_KINDS]; /* kind of the device: "cpu", "cuda"; behind a change of devices both */
-    bool device_change;    /* rows begun on another kind of device are gone on with */
-    bool f32;              /* all arithmetic is: levels may then agree */
+    /* kind of the device: "cpu", "cuda"; behind a change of devices both */
+    char device[LW_DEVICE_KINDS];
+    bool device_change; /* rows begun on another kind of device are gone on with */
+    bool f32;           /* all arithmetic is: levels may then agree */
     int64_t rows, done;
     lw_encode_array array[LW_ENCODE_ARRAYS];
     int n;

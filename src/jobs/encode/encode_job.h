@@ -39,8 +39,8 @@ typedef struct lw_encode_tap {
 
 typedef struct lw_encode_result {
     char network[32];
-    char device
-        [LW_DEVICE_KINDS]; /* that computed the rows: "cpu", "cuda"; "cpu, cuda" where both did */
+    /* that computed the rows: "cpu", "cuda"; "cpu, cuda" where both did */
+    char device[LW_DEVICE_KINDS];
     int64_t parameters, rows, done_before; /* done_before: by the encode that was interrupted */
     int64_t skipped;                       /* pictures that could not be read */
     int32_t height, width;

@@ -314,11 +314,10 @@ static int encode_rows(encode_state *s)
 static int predict(encode_state *s)
 {
     int64_t batches = LW_CEIL_DIV(s->rows.n, (int64_t)s->batch);
-    for (int i = 0; i <= lw_device_warm_runs(s->dev, false);
-         i++) { /* what is read was waited for */
+    for (int i = 0; i <= lw_device_warm_runs(s->dev, false); i++) {
         double t = lw_now();
         LW_TRY(lw_forward_run(s->fwd, NULL));
-        LW_TRY(lw_forward_get(s->fwd, s->tap[0], s->batch, s->values[0]));
+        LW_TRY(lw_forward_get(s->fwd, s->tap[0], s->batch, s->values[0])); /* waits for it */
         s->out->seconds = (lw_now() - t) * (double)batches;
     }
     return 0;

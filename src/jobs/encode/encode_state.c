@@ -45,7 +45,7 @@ int lw_encode_state_read(lw_encode_file *f, bool resume, int64_t *done)
                        lw_str_c(&part), (long long)rows, (long long)f->rows);
     LW_TRY(check_same(f, then));
     LW_TRY(lw_json_opt_str(j, where, "isa", &isa));
-    device = lw_str_eq(isa, "cuda") ? "cuda" : "cpu"; /* where nobody wrote it down */
+    device = lw_session_device_of(isa);
     LW_TRY(lw_json_opt_str(j, where, "device", &device));
     LW_TRY(lw_session_device_follow(lw_str_c(&part), device, f->device_change, f->device));
     if (rows < 0 || rows > f->rows)

@@ -165,8 +165,8 @@ static int choose_batch(mc_model *m, int32_t *rows)
         if ((int64_t)tried[i] > m->n * m->most)
             break;
         int rc = lw_passes_set_rows(m->passes, tried[i]);
-        if (rc == LW_ENOMEM && best > 0 &&
-            m->dev->memory->fits) { /* on a GPU those that fit will do */
+        /* on a GPU those that fit will do */
+        if (rc == LW_ENOMEM && best > 0 && m->dev->memory->fits) {
             lw_errclear();
             break;
         }

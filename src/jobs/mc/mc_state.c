@@ -126,10 +126,9 @@ static int follow_device(mc_model *m, const json_t *there, const char *path)
     char kinds[LW_DEVICE_KINDS];
     const char *isa = json_string_value(json_object_get(there, "isa")),
                *device = json_string_value(json_object_get(there, "device"));
-    if (!device) /* where nobody wrote it down */
-        device = isa && lw_str_eq(isa, "cuda") ? "cuda" : "cpu";
     lw_session_device_kind(m->dev, kinds);
-    LW_TRY(lw_session_device_follow(path, device, m->c->device_change, kinds));
+    LW_TRY(lw_session_device_follow(path, device ? device : lw_session_device_of(isa),
+                                    m->c->device_change, kinds));
     if (strchr(kinds, ','))
         return json_object_set_new(m->about, "device", json_string(kinds)) < 0 ? LW_ENOMEM : 0;
     return isa && lw_str_eq(isa, m->dev->isa) ? 0 : of_another_call(path, "isa", there, m->about);
