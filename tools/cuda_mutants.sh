@@ -60,7 +60,7 @@ of_tiles() {
 }
 passes_tiles() { # the small ones first
     passes_ops few_tiles,narrow,apart,deep,twice,rgb_tiles,dx_tiles,conv1_tiles,stay_parts,stay_eight &&
-        passes_ops some_tiles,parts_tiles,many_tiles &&
+        passes_ops some_tiles,parts_tiles,many_tiles && passes_device '*projection*' &&
         LW_EMULATED_MULTIPROCESSORS=1 passes_ops conv3_stay,half_tiles
 }
 passes_ops() { # passes_ops PARTS: cases with one of these in their names; ops.: all
@@ -70,7 +70,8 @@ passes_drift() {
     LD_LIBRARY_PATH=$dir/gpu timeout 300 "$build/leeway-check" --device cuda --first --filter drift. >/dev/null 2>&1
 }
 passes_device() {
-    LD_LIBRARY_PATH=$dir/gpu timeout 60 "$tests/test_device" cuda >/dev/null 2>&1
+    # shellcheck disable=SC2086 # none or one
+    LD_LIBRARY_PATH=$dir/gpu timeout 120 "$tests/test_device" cuda "$@" >/dev/null 2>&1
 }
 passes() { # passes FILE: what says most about it comes first, so that mutants die soon
     case ${1:-} in
@@ -169,11 +170,11 @@ packed_host() {
     on_host $product 'packed ? pitch_of(a->k)' 'packed ? a->k'
     on_host $product '(narrow ? 2 : 1)' '(narrow ? 4 : 2)'
     on_host $product 'at->packed_k, at->trans_b}' 'at->packed_k}'
-    on_host $product '{at->o, at->kh * at->kw * at->c}' '{at->o, at->kh * at->c}'
+    on_host $product 'taps * channels}' 'at->kh * channels}'
     on_host $product '0, at->o, taps}' '0, taps, at->o}'
     on_host $product '== LW_OP_PACK' '!= LW_OP_PACK'
     # not at all, twice, in every run, not behind an update
-    on_host $product 'if (i != 1 ||' 'if (i >= 0 ||'
+    on_host $product 'if ((i != 1 && !projects) ||' 'if (i >= 0 ||'
     on_host src/plan/plan_pack.c 'lw_rewrite_shared(r, LW_OP_PACK, in[i], &p, sizeof p)' \
         'lw_graph_op(r->to, LW_OP_PACK, &in[i], 1, &p, sizeof p)'
     on_host src/plan/plan_derived.c 'bool any = !d->made;' 'bool any = true;'
@@ -313,18 +314,33 @@ tiles() {
     in_kernel cuda_pixels_stay.h 'p.i < a->h && p.j < a->width' 'p.i < a->h'
     in_kernel cuda_pixels_stay.h 'r >= 0 && r < a->phase_rows' 'r >= 0'
     in_kernel cuda_pixels_stay.h '+ s->chunk) * STAY_TAPS' ') * STAY_TAPS'
-    in_kernel cuda_pixels_stay.h 's->chunk * TILE_PIECES + ' ''
+    in_kernel cuda_pixels_stay.h 'own ? s->chunk : 0' 0
     in_kernel cuda_pixels_stay.h 'pixels + chunk % 2 * stay_room(t)' pixels
     in_kernel cuda_pixels_stay.h 's->tap == t.taps' 's->tap == 0'
     in_kernel cuda_pixels_stay.h 's->odd ^= s->tile.now == 0;' ';'
-    in_kernel cuda_pixels_stay.h '>= t.places - t.ahead)' '>= t.places - t.ahead - 1)'
+    in_kernel cuda_pixels_stay.h '(s->tile.now + t.ahead) % t.places' '(s->tile.now + t.ahead + 1) % t.places'
     in_kernel cuda_pixels_stay.h 'column0 + 64 < a->n' 'column0 < 0'
-    in_kernel cuda_pixels_stay.h '(uint32_t)(t.taps * halves)' '(uint32_t)t.taps'
-    in_kernel cuda_pixels_stay.h 's->w += (int64_t)t.taps * bytes;' ';'
+    in_kernel cuda_pixels_stay.h '(uint32_t)(taps * halves)' '(uint32_t)taps'
+    in_kernel cuda_pixels_stay.h 's->w += bytes, place' place
     in_kernel cuda_pixels_stay.h 'place += t.columns * TILE_ROW' 'place += bytes'
     in_kernel cuda_wgmma.cu 's.tap / 3 * a->wide.by' 's.tap / 3 * a->width'
     in_kernel cuda_wgmma.cu 's.tile.step % 2 * stay_room(t)' 0
     in_kernel cuda_tiles.h 'at.i == a->oh || at.j == a->ow' 'at.j == a->ow'
+    # projections: which chunks a block has of them, their weights and pixels, and when
+    in_kernel cuda_pixels_stay.h 's->tile.part - a->own_parts + 1' 'stay_groups(a, t)'
+    in_kernel cuda_pixels_stay.h 's->tile.part < a->own_parts ? stay_groups(a, t)' 's->tile.part < a->own_parts ? 0'
+    in_kernel cuda_pixels_stay.h 'own ? tile_part_begin(a, all, s->tile.part) : all' 'tile_part_begin(a, all, s->tile.part)'
+    in_kernel cuda_pixels_stay.h 'stay_group_begin(a, t, first))' '0)'
+    in_kernel cuda_pixels_stay.h '(s->tile.column0 / 64) * (a->project_c / 64)' 0
+    in_kernel cuda_pixels_stay.h '(int64_t)a->project_c * 64 * 2' '(int64_t)a->c * 64 * 2'
+    in_kernel cuda_pixels_stay.h 'own ? s->tile.row0 - a->wide.by - 1 : s->tile.row0' 's->tile.row0 - a->wide.by - 1'
+    in_kernel cuda_pixels_stay.h 'own ? a->ldx : a->ld_project' 'a->ldx'
+    in_kernel cuda_pixels_stay.h '(int64_t)chunk * TILE_ROW' 0 2
+    in_kernel cuda_pixels_stay.h 'to += t.rows * TILE_ROW' 'to += 0'
+    in_kernel cuda_wgmma.cu 'if (k + j < n)' ''
+    in_kernel cuda_wgmma.cu 's, k == 0, shared' 's, false, shared'
+    in_kernel cuda_wgmma.cu 'left = lw_rows_behind(left, t.rows * TILE_ROW)' ';'
+    in_kernel cuda_wgmma.cu 'if (adds && a->parts > 1)' 'if (false)'
     make_gpu "$dir/$kernels/cuda_wgmma.cu" "$dir/$kernels/cuda_ffma.cu"
 }
 

@@ -147,7 +147,7 @@ lw_val lw_matmul(lw_graph *g, lw_val a, lw_val b, bool trans_a, bool trans_b);
 lw_val lw_linear_op(lw_graph *g, lw_val x, lw_val w, lw_val bias);
 
 /* inputs: x, w, bias[O]?, residual?, quant[2]?, image bias [B,O]? (a row added to all pixels of an
- * image); conv2d_dx: dy, w, residual?, bias[C]?, quant? (with u8 dy). out = floor((in + pad_lo +
+ * image), projected [B,OH,OW,P] and its weight [O,1,1,P]? (a 1x1 convolution of it is added, plan_project.c); conv2d_dx: dy, w, residual?, bias[C]?, quant? (with u8 dy). out = floor((in + pad_lo +
  * pad_hi - k) / stride) +
  * 1 */
 typedef struct lw_attr_conv {

@@ -4,8 +4,8 @@
  * memory map) for one device; an exec is a running copy of it whose run cannot allocate or fail on
  * a CPU.
  *
- *   graph ─ verify ─ simplify ─ upconv ─ fuse ─ join ─ pack ─ outputs ─ recompute ─ schedule ─
- *   place ─ lower ─ memory ─► plan ──► exec (one frame)
+ *   graph ─ verify ─ simplify ─ upconv ─ fuse ─ join ─ project ─ pack ─ outputs ─ recompute ─
+ *   schedule ─ place ─ lower ─ memory ─► plan ──► exec (one frame)
  *   (gradients are appended to the graph before compiling: lw_grad, lw_grad_params)
  *
  * Read in this order: plan_device.h (the contract a backend fulfils), this file, plan_pass.h

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* When a row runs. */
-typedef enum pass_when { ALWAYS, OPTIMISED, NARROW, RECOMPUTED } pass_when;
+typedef enum pass_when { ALWAYS, OPTIMISED, NARROW, RECOMPUTED, PROJECTED } pass_when;
 
 /* One or the other: rewriting passes come first, then those that fill the plan. */
 typedef struct pass_row {
@@ -20,8 +20,8 @@ static const pass_row passes[] = {
     {"upconv", OPTIMISED, lw_pass_upconv, NULL},
     {"fuse", OPTIMISED, lw_pass_fuse, NULL},
     {"join", OPTIMISED, lw_pass_join, NULL},
-    {"precision", NARROW, lw_pass_precision,
-     NULL}, /* on what is fused, before weights are packed for it */
+    {"precision", NARROW, lw_pass_precision, NULL}, /* on what is fused, before weights are packed for it */
+    {"project", PROJECTED, lw_pass_project, NULL},
     {"pack", ALWAYS, lw_pass_pack, NULL},
     {"chain", OPTIMISED, lw_pass_chain, NULL},
     {"slices", OPTIMISED, lw_pass_slices, NULL},
@@ -33,12 +33,13 @@ static const pass_row passes[] = {
     {"memory", ALWAYS, NULL, lw_pass_memory},
 };
 
-static bool runs(const pass_row *row, const lw_compile_opts *o)
+static bool runs(const pass_row *row, const lw_device *dev, const lw_compile_opts *o)
 {
     const bool when[] = {[ALWAYS] = true,
                          [OPTIMISED] = o->opt > 0,
                          [NARROW] = o->precision != LW_NUM_F32,
-                         [RECOMPUTED] = o->recompute};
+                         [RECOMPUTED] = o->recompute,
+                         [PROJECTED] = o->opt > 0 && dev->project};
     return when[row->when];
 }
 
@@ -57,7 +58,7 @@ static int run_passes(lw_plan *p, const lw_graph *g, const lw_compile_opts *o)
     dump(o, "graph", p->graph);
     for (size_t i = 0; i < LW_COUNT(passes); i++) {
         const pass_row *row = &passes[i];
-        if (!runs(row, o))
+        if (!runs(row, p->dev, o))
             continue;
         if (row->fill) {
             LW_TRY(row->fill(p));

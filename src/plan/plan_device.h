@@ -119,6 +119,8 @@ typedef struct lw_device {
     /* n: a 3x3 convolution behind nearest upsampling by two, or its data gradient, on operands of
      * type `num`: is the transposed convolution on summed weights faster? NULL: yes. */
     bool (*upconv)(void *self, const lw_node *n, lw_num num);
+    /* n adds what the 1x1 convolution `shortcut` makes of pixels of its own: is that faster as more of n's depth? NULL: no. */
+    bool (*project)(void *self, const lw_graph *g, const lw_node *n, const lw_node *shortcut);
     /* May products write bf16, whatever they read that is not f32, and add it; norms and concatenations
      * read it? */
     bool bf16_values;

@@ -60,7 +60,8 @@ int lw_plan_verify(const lw_graph *g);
  * run when is the table in plan_compile.c. */
 typedef int lw_rewrite_pass(lw_graph **g, lw_device *dev, const lw_compile_opts *o);
 lw_rewrite_pass lw_pass_simplify, lw_pass_upconv, lw_pass_fuse, lw_pass_join, lw_pass_precision,
-    lw_pass_pack, lw_pass_chain, lw_pass_slices, lw_pass_outputs, lw_pass_recompute;
+    lw_pass_project, lw_pass_pack, lw_pass_chain, lw_pass_slices, lw_pass_outputs,
+    lw_pass_recompute;
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 

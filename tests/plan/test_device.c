@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every device does: test_device [NAME], without one a CPU with memory of its own. */
+/* What every device does: test_device [NAME [TESTS]], without one a CPU with memory of its own. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -380,6 +380,78 @@ static void test_slices_of_what_lies_in_wider_rows(void **state)
     }
 }
 
+/* ---- projection shortcuts ---------------------------------------------------------------------- */
+
+typedef struct project_shape {
+    int32_t h, w, in, projected, out, batch; /* batch: of many */
+    bool swapped, biases, more; /* more: SiLU behind the sum, and a row of each picture */
+} project_shape;
+
+/* The end of a residual block whose shortcut is a 1x1 convolution; y: f32. */
+static void open_projection(plan_lab *l, const project_shape *s, int32_t batch, bool project)
+{
+    open_named(l);
+    lw_graph *g = l->g;
+    l->dev->project = project ? l->dev->project : NULL;
+    lw_val x = LAB_X(l, "x", batch, s->h, s->w, s->in + s->projected);
+    lw_val main = lw_silu(g, lw_slice(g, x, 3, 0, s->in)),
+           u = lw_slice(g, x, 3, s->in, s->in + s->projected);
+    main = lw_conv2d_op(g, main, LAB_P(l, "w", s->out, 3, 3, s->in),
+                        s->biases ? LAB_P(l, "b", s->out) : LW_NOVAL, 1, 1);
+    if (s->more)
+        main = lw_add(g, main,
+                      lw_linear_op(g, lw_mean(g, u, LW_OVER_MIDDLE),
+                                   LAB_P(l, "e", s->out, s->projected), LW_NOVAL));
+    u = lw_conv2d_op(g, u, LAB_P(l, "p", s->out, 1, 1, s->projected), LAB_P(l, "c", s->out), 1, 0);
+    lw_val y = s->swapped ? lw_add(g, u, main) : lw_add(g, main, u);
+    lab_output(l, "y", s->more ? lw_silu(g, y) : y);
+    compile_as(l, LW_NUM_BF16);
+}
+
+/* y of both, but for what the shortcut was rounded by. */
+static void check_close_to(const plan_lab *l, const plan_lab *apart)
+{
+    const int64_t n = lw_type_count(lw_exec_type(l->exec, "y"));
+    assert_int_equal(lw_exec_run(l->exec, NULL), 0);
+    assert_int_equal(lw_exec_run(apart->exec, NULL), 0);
+    const float *y = lw_exec_read(l->exec, "y"), *want = lw_exec_read(apart->exec, "y");
+    double most = 0, error = 0;
+    for (int64_t i = 0; i < n; i++) {
+        most = fmax(most, fabs((double)want[i]));
+        error = fmax(error, fabs((double)y[i] - (double)want[i]));
+    }
+    assert_true(most > 0 && error < 4e-3 * most);
+}
+
+/* As more of the depth of what adds it, and apart; in any batch, on devices of any size. */
+static void test_a_projection_is_more_of_the_depth(void **state)
+{
+    static const project_shape shapes[] = {
+        {4, 4, 128, 192, 64, 3, false, true, true},    {8, 8, 256, 512, 128, 9, false, true, false},
+        {16, 16, 64, 64, 68, 3, true, true, false},    {7, 5, 128, 576, 36, 3, true, false, true},
+        {32, 32, 128, 192, 128, 2, false, true, true}, {9, 32, 64, 320, 192, 2, true, true, true}};
+    (void)state;
+    for (int i = 0; i < (int)LW_COUNT(shapes); i++) {
+        const project_shape *s = &shapes[i];
+        plan_lab few, many, apart, one;
+        open_projection(&few, s, 1, true);
+        open_projection(&many, s, s->batch, true);
+        open_projection(&apart, s, s->batch, false);
+        setenv("LW_EMULATED_MULTIPROCESSORS", "1", 1);
+        open_projection(&one, s, s->batch, true);
+        unsetenv("LW_EMULATED_MULTIPROCESSORS");
+        assert_int_equal(working(apart.plan, LW_OP_CONV2D), 2);
+        assert_int_equal(working(many.plan, LW_OP_CONV2D), many.dev->project ? 1 : 2);
+        check_samples(&few, &many, (const char *const[]){"y", NULL}, s->batch);
+        check_samples(&few, &one, (const char *const[]){"y", NULL}, s->batch);
+        check_close_to(&many, &apart);
+        lab_close(&few);
+        lab_close(&many);
+        lab_close(&apart);
+        lab_close(&one);
+    }
+}
+
 /* ---- inputs ------------------------------------------------------------------------------------ */
 
 static void set_inputs(lw_exec *e, float x)
@@ -485,9 +557,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_attention_has_the_same_bits_in_any_batch),
         cmocka_unit_test(test_what_lies_in_wider_rows_has_the_same_bits),
         cmocka_unit_test(test_slices_of_what_lies_in_wider_rows),
+        cmocka_unit_test(test_a_projection_is_more_of_the_depth),
         cmocka_unit_test(test_inputs_of_the_next_run),
         cmocka_unit_test(test_any_thread_computes),
     };
     device_name = argc > 1 ? argv[1] : device_name;
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]); /* with * and ? */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

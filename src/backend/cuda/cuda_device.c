@@ -583,6 +583,7 @@ int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
                          .self = d,
                          .lower = lower,
                          .pack = lw_cuda_wants_pack,
+                         .project = d->hopper ? lw_cuda_projects : NULL,
                          .pitched = lw_cuda_pitched,
                          .bf16_values = true,
                          .f32_to_bf16 = true,

@@ -12,6 +12,9 @@ static bool stays(const cuda *d, const lw_attr_conv *a)
            a->w <= LW_CUDA_STAY_WIDTH && a->h < 0x2000;
 }
 
+/* Inputs of a convolution: the pixels and the weights of a projection. */
+enum { PROJECT_X = 6, PROJECT_W };
+
 typedef struct product_step {
     cuda_step step;
     lw_cuda_product a;
@@ -31,7 +34,7 @@ enum { PACK_N, PACK_K, PACK_TRANS, PACK_O, PACK_TAPS, PACK_NARROW, PACK_IMAGE, P
 static bool in_pieces(const lw_cuda_product *a)
 {
     return ((uintptr_t)a->x | (uintptr_t)a->w | (uintptr_t)a->bias | (uintptr_t)a->image_bias |
-            (uintptr_t)a->residual | (uintptr_t)a->y) %
+            (uintptr_t)a->residual | (uintptr_t)a->project_x | (uintptr_t)a->y) %
                16 ==
            0;
 }
@@ -49,6 +52,10 @@ static void product_task(const lw_task *t)
     if (a.drop_rows) {
         a.tick = lw_cuda_tick_at(s->step.d);
         a.ids = t->in[5];
+    }
+    if (a.project_c) {
+        a.project_x = t->in[PROJECT_X];
+        a.project_w = t->in[PROJECT_W];
     }
     a.chunks &= (uintptr_t)a.x % 16 == 0;
     if (a.apart && !s->cluster) {
@@ -82,7 +89,7 @@ static int check_types(const cuda_lower *c, int ids, int residual, bool *narrow)
             continue;
         if (!*narrow)
             return lw_cuda_lacks(c, " of other numbers than f32");
-        if ((i > 1 && i != residual) || cuda_in(c, i).dtype != LW_BF16)
+        if ((i > 1 && i != residual && i != PROJECT_X) || cuda_in(c, i).dtype != LW_BF16)
             return lw_cuda_lacks(c, " of bf16 and other numbers than f32");
     }
     for (int i = 0; i < c->n->n_out; i++)
@@ -152,8 +159,18 @@ static bool is_matrix(const lw_cuda_product *a)
            !a->pad_l;
 }
 
-/* Parts of the depth: as many as keep a GPU busy with one picture of few pixels. A matter of one picture alone, so that bits
- * are the same in any batch; rows of a matrix are nobody's. */
+/* Chunks of a projection, and the groups that are parts of the depth where that has parts. */
+static int32_t project_chunks(const lw_cuda_product *a)
+{
+    return a->project_c / 64;
+}
+static int32_t project_groups(const lw_cuda_product *a)
+{
+    return LW_CEIL_DIV(project_chunks(a), LW_CUDA_PROJECT);
+}
+
+/* Parts of a product's own depth: as many as keep a GPU busy with one picture of few pixels. A matter of one picture alone, so
+ * that bits are the same in any batch; rows of a matrix are nobody's. */
 static int32_t parts_of(const lw_cuda_product *a, bool narrow, bool stay)
 {
     int64_t pixels = (int64_t)a->oh * a->ow / ((int64_t)a->phases * a->phases);
@@ -162,7 +179,7 @@ static int32_t parts_of(const lw_cuda_product *a, bool narrow, bool stay)
     int64_t most = steps_of(a, narrow) / (stay ? 9 : narrow ? PART_STEPS : 2 * PART_STEPS);
     if (is_matrix(a) || pixels >= MANY_PIXELS)
         return 1;
-    most = LW_MIN(most, narrow ? LW_CUDA_CLUSTER : MOST_PARTS);
+    most = LW_MIN(most, narrow ? LW_CUDA_CLUSTER - project_groups(a) : MOST_PARTS);
     return (int32_t)LW_MAX(LW_MIN(most, 2 * AS_IF / one), (int64_t)1);
 }
 
@@ -171,7 +188,8 @@ static int32_t parts_of(const lw_cuda_product *a, bool narrow, bool stay)
 static double clocks_of(const cuda *d, const lw_cuda_product *a, const tile *t, bool apart)
 {
     int64_t blocks = tiles_of(a, t) * (apart ? a->parts : 1);
-    int64_t steps = LW_CEIL_DIV(steps_of(a, t->kind != OF_F32), apart ? a->parts : 1);
+    int64_t steps = steps_of(a, t->kind != OF_F32);
+    steps = apart ? LW_CEIL_DIV(steps, a->own_parts) : steps + project_chunks(a);
     int64_t each = LW_CEIL_DIV(blocks, LW_MAX(d->multiprocessors, 1));
     int64_t waves = LW_CEIL_DIV(each, t->sharing);
     double block = BLOCK_CLOCKS + t->rows * t->columns / 5.0; /* to begin, and to write */
@@ -238,7 +256,8 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
     a->pixels = divider_of(a->oh * a->ow);
     if (stay)
         a->phase_rows = a->phase_rows / a->pixels.by * a->high.by * a->wide.by - a->wide.by - 1;
-    a->parts = parts_of(a, narrow, stay);
+    a->own_parts = parts_of(a, narrow, stay);
+    a->parts = a->own_parts > 1 ? a->own_parts + project_groups(a) : 1;
     for (size_t i = 0; i < 2 * LW_COUNT(tiles); i++) {
         const tile *t = &tiles[i / 2];
         bool apart = i % 2, cluster = apart && t->parts == IN_CLUSTER;
@@ -288,7 +307,7 @@ static void set_other(const cuda_lower *c, product_step *s)
     } else {
         return;
     }
-    a->parts = 1;
+    a->parts = a->own_parts = 1;
     a->apart = 0;
     c->out->work_bytes = 0;
 }
@@ -390,7 +409,22 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
     if (!s)
         return LW_ENOMEM;
     s->image_bias = 5;
-    return choose_kernel(c, s, narrow, LW_CUDA_conv2d, LW_CUDA_mma_conv2d, s->a.k);
+    if (cuda_has(c, PROJECT_X)) {
+        s->a.project_c = lw_type_last(cuda_in(c, PROJECT_X));
+        s->a.ld_project = cuda_in_pitch(c, PROJECT_X);
+    }
+    LW_TRY(choose_kernel(c, s, narrow, LW_CUDA_conv2d, LW_CUDA_mma_conv2d, s->a.k));
+    return s->a.project_c && !s->tiled.blocks ? lw_cuda_lacks(c, " of so many pixels") : 0;
+}
+
+/* Where pixels stay, their shared memory has room for a few chunks of one tap. More would take longer than a product of its
+ * own, whose depth has parts. */
+bool lw_cuda_projects(void *self, const lw_graph *g, const lw_node *n, const lw_node *shortcut)
+{
+    const lw_attr_conv *a = n->attr, *p = shortcut->attr;
+    return stays(self, a) && p->c % 64 == 0 && p->c <= 64 * LW_CUDA_PROJECT_ALL &&
+           lw_val_type(g, n->in[0]).dtype == LW_BF16 &&
+           lw_val_type(g, shortcut->in[0]).dtype == LW_BF16;
 }
 
 int lw_cuda_lower_depthwise(cuda_lower *c)
@@ -423,7 +457,8 @@ int lw_cuda_lower_conv2d_dx(cuda_lower *c)
 bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                         void *attr)
 {
-    if (i != 1 || lw_val_type(g, n->in[1]).dtype != LW_F32)
+    const bool projects = i == PROJECT_W && n->op == LW_OP_CONV2D;
+    if ((i != 1 && !projects) || lw_val_type(g, n->in[i]).dtype != LW_F32)
         return false;
     bool narrow = lw_val_type(g, n->in[0]).dtype == LW_BF16;
     lw_attr_pack p = {0};
@@ -438,13 +473,15 @@ bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, 
         p = (lw_attr_pack){PACK_MATMUL, {at->packed_n, at->packed_k, at->trans_b}, 0};
     } else if (n->op == LW_OP_CONV2D && narrow) {
         const lw_attr_conv *at = attr;
-        p = (lw_attr_pack){PACK_CONV, {at->o, at->kh * at->kw * at->c}, 0};
+        const int32_t taps = projects ? 1 : at->kh * at->kw;
+        const int32_t channels = projects ? lw_type_last(lw_val_type(g, n->in[PROJECT_X])) : at->c;
+        p = (lw_attr_pack){PACK_CONV, {at->o, taps * channels}, 0};
         p.p[PACK_COLUMNS] = at->o;
         if (stays(self, at)) {
             p.p[PACK_IMAGE] = 1;
             p.p[PACK_N] = LW_ROUND_UP(at->o, 64);
-            p.p[PACK_O] = at->c;
-            p.p[PACK_TAPS] = at->kh * at->kw;
+            p.p[PACK_O] = channels;
+            p.p[PACK_TAPS] = taps;
         }
     } else if (n->op == LW_OP_CONV2D_DX && (narrow || lw_val_type(g, n->in[0]).dtype == LW_F32)) {
         const lw_attr_conv *at = attr;

@@ -76,7 +76,8 @@ cuda_lower_fn lw_cuda_lower_matmul, lw_cuda_lower_conv2d, lw_cuda_lower_conv2d_d
 bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                         void *attr);
 
-/* lw_device.pitched */
+/* lw_device.project, pitched */
+bool lw_cuda_projects(void *self, const lw_graph *g, const lw_node *n, const lw_node *shortcut);
 bool lw_cuda_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
 
 /* Starts a kernel; args: the struct that cuda_kernels.def names. Failures are kept and told by the

@@ -64,6 +64,25 @@ int lw_op_conv_check(const lw_graph *g, const lw_node *n)
     return 0;
 }
 
+enum { PROJECT_X = 6, PROJECT_W };
+
+/* Inputs of a projection: both, or none. y: the result. */
+static int check_projection(const lw_graph *g, const lw_node *n, lw_type y)
+{
+    if (has_in(n, PROJECT_X) != has_in(n, PROJECT_W))
+        return lw_op_fail(g, n, "what is projected and its weight belong together");
+    if (!has_in(n, PROJECT_X))
+        return 0;
+    lw_type x = in_type(g, n, PROJECT_X);
+    LW_TRY(lw_op_check_operand(g, n, PROJECT_X, -1));
+    if (x.rank != 4 || x.dim[0] != y.dim[0] || x.dim[1] != y.dim[1] || x.dim[2] != y.dim[2])
+        return lw_op_fail(g, n, "what is projected must have the result's pixels");
+    if (!lw_op_packed(g, n->in[PROJECT_W]) &&
+        lw_type_count(in_type(g, n, PROJECT_W)) != (int64_t)y.dim[3] * x.dim[3])
+        return lw_op_fail(g, n, "weight of the projection must be [O,1,1,P]");
+    return 0;
+}
+
 static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_conv *a = n->attr;
@@ -76,6 +95,7 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
     LW_TRY(lw_op_conv_extras(g, n, 2, 3, y));
     if (has_in(n, 5) && lw_type_count(in_type(g, n, 5)) != (int64_t)y.dim[0] * a->o)
         return lw_op_fail(g, n, "image bias must be [B,O]");
+    LW_TRY(check_projection(g, n, y));
     return lw_op_one(out, y);
 }
 
@@ -178,6 +198,8 @@ static void cost_conv(const lw_graph *g, const lw_node *n, lw_cost *out)
     double batch = in_type(g, n, 0).dim[0];
     lw_cost_bytes(g, n, out);
     out->flops = 2.0 * batch * a->c * a->o * lw_op_conv_taps(a);
+    if (n->op == LW_OP_CONV2D && has_in(n, PROJECT_X))
+        out->flops += 2.0 * (double)lw_type_count(in_type(g, n, PROJECT_X)) * a->o;
 }
 
 void lw_op_conv_print(lw_str *s, const lw_node *n)

@@ -34,6 +34,10 @@ enum {
 
 enum { LW_CUDA_STAY_WIDTH = 32 }; /* of pictures whose pixels stay for all taps, most */
 enum { LW_CUDA_CLUSTER = 8 };     /* blocks of a cluster, most */
+enum {
+    LW_CUDA_PROJECT = 3, /* chunks of 64 channels of a projection that are fetched together, most */
+    LW_CUDA_PROJECT_ALL = 9, /* and in all */
+};
 
 /* C [m][n] = A B: rows of A are pictures' pixels or plain rows. */
 typedef struct lw_cuda_product {
@@ -65,8 +69,13 @@ typedef struct lw_cuda_product {
     int32_t phases;     /* kinds of its pixels, each side; 1: all have the same taps */
     int32_t phase_rows; /* pixels of a kind; where pixels stay, positions up to the last pixel */
     lw_cuda_divider wide, high,
-        pixels;        /* of a picture, of one kind, or with its zeros; all kinds' of a picture */
+        pixels; /* of a picture, of one kind, or with its zeros; all kinds' of a picture */
+    /* > 0, where pixels stay: a 1x1 convolution of as many channels of other pixels (a projection shortcut, He et al. 2016) is
+     * more of the depth, behind all of its own; packed likewise */
+    int32_t project_c, ld_project;
+    const void *project_x, *project_w;
     int32_t parts;     /* of the depth, whose sums are added up in their order */
+    int32_t own_parts; /* of them of its own depth; the others are the projection's */
     int32_t apart;     /* each has a block of its own: of a cluster, or */
     float *part;       /* leaves its sums here */
     uint32_t *arrived; /* blocks of a tile that have theirs; zeros before and after */

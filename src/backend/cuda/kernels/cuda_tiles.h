@@ -109,7 +109,7 @@ LW_ON_DEVICE void tile_find_rows(const lw_cuda_product *a, const tile_shape t, t
 /* The step that a part of the depth begins with. */
 LW_ON_DEVICE int32_t tile_part_begin(const lw_cuda_product *a, int32_t steps, int32_t part)
 {
-    return steps * part / a->parts;
+    return steps * part / a->own_parts;
 }
 
 LW_ON_DEVICE void tile_find_depth(const lw_cuda_product *a, const tile_shape t, tile_state *s)

@@ -134,6 +134,44 @@ LW_ON_DEVICE void wgmma_tile(const lw_cuda_product *a, const tile_shape t, const
     wgmma_end(a, t, blocks, &s, sum, adds ? total : NULL, &beside, shared);
 }
 
+/* The projection's groups of this block, behind its chunks if it has any. */
+LW_ON_DEVICE void wgmma_project(const lw_cuda_product *a, const tile_shape t, const int blocks,
+                                const bool adds, stay_state *s, float *sum, float *total,
+                                unsigned char *shared)
+{
+    const int numbers = blocks * t.columns / 2;
+    int row0 = LW_TID / 128 * blocks * 64;
+    const int32_t end = stay_end_group(a, t, s);
+    if (s->tile.n)
+        stay_find_own(a, t, s, false);
+    LW_ROLLED
+    for (int32_t group = stay_first_group(a, t, s); group < end; group++) {
+        const int32_t chunk = stay_group_begin(a, t, group), n = stay_group_begin(a, t, group + 1) - chunk;
+        LW_GROUP_WAIT_FOR(0);
+        if (adds && a->parts > 1) /* the part before ends here */
+            tile_keep(total, sum, numbers);
+        LW_SYNC(); /* nobody reads pixels any more */
+        stay_copy_projection(a, t, s, chunk, n, shared);
+        lw_rows left = lw_group_rows(shared + row0 * TILE_ROW);
+        LW_ROLLED
+        for (int32_t k = 0; k < n; k += t.taps) {
+            lw_rows right = lw_group_rows(stay_next_weights(a, t, s, k == 0, shared));
+            LW_GROUP_BEGIN();
+            LW_UNROLL
+            for (int j = 0; j < t.taps; j++) {
+                if (k + j < n)
+                    wgmma_step(t, blocks, sum, left, lw_rows_behind(right, j * t.columns * TILE_ROW));
+                left = lw_rows_behind(left, t.rows * TILE_ROW);
+            }
+            LW_GROUP_COMMIT();
+            if (t.places - t.ahead > 1)
+                LW_GROUP_WAIT_FOR(1);
+            else
+                LW_GROUP_WAIT_FOR(0);
+        }
+    }
+}
+
 /* The same of pixels that stay. */
 LW_ON_DEVICE void wgmma_stay(const lw_cuda_product *a, const tile_shape t, const int blocks,
                              const bool adds, unsigned char *shared)
@@ -174,6 +212,8 @@ LW_ON_DEVICE void wgmma_stay(const lw_cuda_product *a, const tile_shape t, const
         LW_GROUP_WAIT_FOR(0);
         tile_keep(total, sum, numbers);
     }
+    if (a->project_c)
+        wgmma_project(a, t, blocks, adds, &s, sum, total, shared);
     wgmma_end(a, t, blocks, &s.tile, sum, adds ? total : NULL, &beside, shared);
 }
 
