@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Kernels for NVIDIA GPUs: nvcc makes a blob of each kernels/cuda_<family>.cu, which lies in the program
-# between two symbols. Without nvcc each blob is a few zeros. Nothing of CUDA is linked.
+# Kernels for NVIDIA GPUs: nvcc makes a fat binary of each kernels/cuda_<family>.cu, which is embedded
+# in the program at the symbol lw_cuda_blob_<family>. Without nvcc it is 64 bytes of zeros. Nothing of
+# CUDA is linked.
 set(LW_NVCC "")
 if(LW_CUDA AND NOT (LW_SANITIZE AND LW_CUDA STREQUAL AUTO)) # sanitizers look at the host alone
   find_program(NVCC nvcc HINTS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving, pooling, draws and the reverse step on GPUs. */
+/* Data movement on GPUs: concatenation, slices, padding, nearest up- and subsampling, patches;
+ * pooling and embeddings. */
 #include "backend/cuda/cuda_private.h"
 
 #include <math.h>

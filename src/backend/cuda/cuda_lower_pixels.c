@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures at another size, frames of video, and casts on GPUs. */
+/* Resizing pictures, frames of video, and casts on GPUs. */
 #include "backend/cuda/cuda_private.h"
 
 #include <string.h>

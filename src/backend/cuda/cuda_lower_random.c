@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws, dropout and the reverse step of a diffusion process on GPUs. */
+/* Random draws, dropout and the reverse step of a diffusion process on GPUs. */
 #include "backend/cuda/cuda_private.h"
 
 #include <math.h>

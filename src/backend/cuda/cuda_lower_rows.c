@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rotary positions, distances of all pairs of rows, statistics of feature maps on GPUs. */
+/* Rotary position embeddings, distances of all pairs of rows, statistics of feature maps on
+ * GPUs. */
 #include "backend/cuda/cuda_private.h"
 
 typedef struct rope_step {

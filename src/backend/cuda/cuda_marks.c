@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU's own clock: marks are the driver's events, made when they are first set and set again and again. */
+/* Timing by the GPU's own clock: a mark is a CUDA event, made when it is first set and reused
+ * after. */
 #include "backend/cuda/cuda_private.h"
 
 static int event_of(cuda *d, int32_t k, lw_cu_event **out)

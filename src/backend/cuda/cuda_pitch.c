@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which operands may lie in the rows of something wider: those whose kernels take a pitch. */
+/*
+ * Which operands may be columns of a wider value, as parts of a concatenation that were written in
+ * place: those whose kernels take a pitch, the number of elements from one row to the next.
+ */
 #include "backend/cuda/cuda_private.h"
 
 /* Do rows `pitch` numbers apart, from number `at` of a row on, begin at pieces of 16 bytes, as the fast kernels read them? */

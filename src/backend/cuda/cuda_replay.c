@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run of an exec as one graph of the driver: captured when it runs the second time, since many run
- * once, and started as a whole from then on. What differs between runs are the inputs, which are
- * written before, and the tick, which kernels read from the device's memory. Running allocates
- * nothing: a recording is the driver's graph itself, or, behind the first run, a mark.
+ * A run of an exec as one CUDA graph (here: a recording). It is captured when the exec runs the
+ * second time, since many run only once, and is launched as a whole from then on. What differs
+ * between runs is the inputs, which are written before the launch, and the tick, which kernels read
+ * from device memory.
  *
- * Runs are begun ahead of the GPU, but no more than a few: whoever interrupts a sampler does not wait for all its steps.
+ * Running allocates nothing: a recording is the driver's executable graph itself or, after the
+ * first run, the placeholder ran_once.
+ *
+ * The host launches runs ahead of the GPU, but only LW_CUDA_AHEAD of them: whoever interrupts a
+ * sampler does not wait for all its steps.
  */
 #include "backend/cuda/cuda_private.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention of any shape and type, number by number in f32. */
+/* Attention of any shape and type, one element at a time in f32. */
 #include "backend/cuda/kernels/cuda_attention.h"
 
 LW_ON_DEVICE float attention_number(const void *from, const bool narrow, int64_t at)

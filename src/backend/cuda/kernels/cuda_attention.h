@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention: which tokens a block is for, and where their results go. Number by number in cuda_attention.cu, of bf16 on tensor
- * cores in cuda_flash.cu, of f32 by tiles in registers in cuda_flash_f32.cu. None stores T x T. */
+/*
+ * Attention: which tokens a block is for, and where their results go. Three kernels share this;
+ * none of them stores the T x T scores.
+ *
+ *     cuda_attention.cu    any shape and type, one element at a time
+ *     cuda_flash.cu        bf16 on tensor cores
+ *     cuda_flash_f32.cu    f32, tiles in registers
+ */
 #ifndef LW_CUDA_ATTENTION_H
 #define LW_CUDA_ATTENTION_H
 

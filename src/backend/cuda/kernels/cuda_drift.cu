@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The passes of the drift field; formulas in kernels/drift/drift.h. Here are all but those of sums and affinities
- * (cuda_drift_sums.cu) and the two products (cuda_drift_mma.cu).
+ * The passes of the drift field; formulas in kernels/drift/drift.h. Sums and affinities are in
+ * cuda_drift_sums.cu, the two products in cuda_drift_mma.cu, all others here. "Halves" are f16
+ * values whose sum is an f32 value (cuda_drift_mma.cu).
  *
  *   points       targets less a centre of their group, as high and low halves, along channels and across; norms, units
  *   distances    of all pairs, kept; sums of w d
@@ -13,13 +14,15 @@
  *   moments      products of V of two temperatures
  *   output       m, lambda, F and dX; loss, the report
  *
- * These are 7 launches, scale and merge; where there are more than four temperatures, or their affinities take more than 1 GiB,
- * affinities and gather come again for the next of them. A pair takes 4 bytes and 4 for each temperature at hand. Sums have a
+ * These are 7 launches, and scale and merge where they are needed. Affinities and gather are
+ * launched again for the next temperatures where there are more than four, or where affinities
+ * would take more than 1 GiB. A pair takes 4 bytes, and 4 for each temperature at hand. Sums have a
  * fixed order that depends on shapes alone.
  *
- * What one H200 should take, by counting; the first kernels took 4.09 and 0.134 ms there, these were not measured. Tensor
- * cores do 989 TFLOP/s, by mma.sync about 600, of which these loops are taken to reach 380. 4,096 samples, 8,192 targets, 768
- * channels and three temperatures:
+ * What one H200 should take, an estimate by counting bytes and operations. The first kernels took
+ * 4.09 and 0.134 ms there; docs/performance-h200.md has what later ones took. Tensor cores do 989
+ * TFLOP/s, by mma.sync about 600, of which these loops are assumed to reach 380. 4,096 samples,
+ * 8,192 targets, 768 channels and three temperatures:
  *
  *   points       25 MB read twice, 50 written              0.06 ms
  *   distances    116 GFLOP (3 products, pairs of samples   0.33
@@ -32,8 +35,9 @@
  *   the others   scale, merge; nine launches               0.03
  *   all                                                    2.1
  *
- * 16 slots of 64 samples, 224 targets and 192 channels: 32 and 192 blocks of products, 12 and at most 8 of the depth one
- * after the other at 0.4 us each, 5 us for each other pass and 1 us between two: 0.045 ms.
+ * 16 slots of 64 samples, 224 targets and 192 channels: the two products have 32 and 192 blocks,
+ * and 12 and at most 8 steps of the depth in turn, at 0.4 us each; 5 us for each other pass, 1 us
+ * between two: 0.045 ms.
  */
 #include "backend/cuda/kernels/cuda_drift.h"
 

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two products of the drift field, on tensor cores: distances by |x|^2 + |t|^2 - 2 x . t, and V as affinities times
- * targets. Every number is the sum of a high and a low half of f16, 22 bits in all, and a product is high high + high low +
- * low high; low low, 2^-22 of it, is left out. f16 ends at 65,504 and, below, at 2^-24: targets come over a power of two of
- * their own, `unit`, the greatest of its numbers being 2^13 or more. Distances are multiplied by units again; of V, the
- * affinities were, so that nothing of them is left for the sums.
+ * The two products of the drift field, on tensor cores (mma.sync): distances by
+ * |x|^2 + |t|^2 - 2 x . t, and V as affinities times targets.
  *
- * A block makes 128 x 128 sums, a warp 64 x 32 of them. 16 of the depth are in shared memory while twice 16 behind them are
- * on their way: 4 planes of 128 rows, three times, are all of its 48 KiB, and two blocks share a multiprocessor. Rows lie
- * there without gaps, of four neighbours every other time with their two chunks of 16 bytes changed over, so that the eight
- * rows that are read or written at a time are in all banks. Tensor cores cut
- * sums off where others round them, so that a long sum would come out too small: each 16 of the depth are summed up from
- * zero, the small products first, and the rest is added as everywhere.
+ * Precision. Every f32 value is split into a high and a low half, f16 values whose sum it is, 22
+ * bits in all. A product is high high + high low + low high; low low, 2^-22 of it, is left out. The
+ * largest f16 is 65,504, the smallest 2^-24. So each target is divided by a power of two of its
+ * own, `unit`, such that its largest element is 2^13 or more. Distances are multiplied by the units
+ * afterwards; for V the affinities were multiplied before, so that the sums need no correction.
+ *
+ * Tiles. A block computes 128 x 128 sums, a warp 64 x 32 of them. Shared memory is three stages of
+ * 16 of the depth: one is multiplied while two are being copied. A stage has 4 planes of 128 rows;
+ * the three are all of the block's 48 KiB, and two blocks share an SM. Rows are not padded. To
+ * avoid bank conflicts between the eight rows that are read or written at a time, the two chunks of
+ * 16 bytes of a row are swapped in every other group of four rows.
+ *
+ * Rounding. Tensor cores truncate sums where the FPU rounds them, so that a long sum would come out
+ * too small. Hence each 16 of the depth are summed from zero, the small products first, and these
+ * partial sums are added in ordinary f32.
  */
 #include "backend/cuda/kernels/cuda_drift.h"
 

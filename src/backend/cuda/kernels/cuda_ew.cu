@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise programs, and reductions. Numbers that a program reads again lie in shared memory, a column for each thread. */
+/* Elementwise programs, and reductions. Intermediate values that a program reads again lie in
+ * shared memory, a column for each thread. */
 #include "backend/cuda/kernels/cuda_port.h"
 
 enum {

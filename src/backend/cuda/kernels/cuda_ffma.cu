@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products in f32 from places of cuda_tiles.h. A thread has sums of every eighth row and every fourth column of its warp's
- * part of the tile: the eight rows, and the four columns, that a warp reads at once are in different banks.
+ * Products in f32 by FFMA, from the stages of the ring buffer of cuda_tiles.h. A thread has the
+ * sums of every eighth row and every fourth column of its warp's part of the tile. So the eight
+ * rows, and the four columns, that a warp reads at once are in different banks.
  */
 #include "backend/cuda/kernels/cuda_tiles.h"
 

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention of bf16 on tensor cores.
+ * Attention of bf16 on tensor cores, by the online softmax (Dao: FlashAttention-2, 2023).
  *
- * Online softmax (Dao: FlashAttention-2, 2023). A block has queries of one head, 16 or 32 a warp, which stay in registers with
- * their sums; keys and values come through shared memory, a stage of both being filled while the one before is computed with.
- * `channels` is what a head's are filled up to with zeros: 64 come with 64 keys a stage, others with as many less or more. With
- * less, tokens may be aligned to 8 bytes alone, and exponentials take longer than products. With 32 queries a warp
- * reads half as much of shared memory, whose speed bounds 16, but scores 32 keys at once: more need too many registers for
- * three warps on a quarter of a multiprocessor. Rows in shared memory have no gaps: eight channels are a chunk, whose place in
- * its row is XORed with the row, so that the 8 rows that ldmatrix reads at once are in 32 banks. Blocks of one head follow each
- * other and find its keys in the cache.
+ * A block has queries of one head, 16 or 32 a warp, which stay in registers with their sums. Keys
+ * and values come through shared memory in two stages: one is filled while the other is computed
+ * with.
+ *
+ * `channels` is what the channels of a head are padded to with zeros. 64 channels come with 64 keys
+ * a stage; fewer channels with as many more keys, more channels with fewer. With fewer channels
+ * tokens may be aligned to 8 bytes alone, and exponentials take longer than products.
+ *
+ * A warp of 16 queries is bound by the bandwidth of shared memory. One of 32 queries reads half as
+ * much of it, but scores only 32 keys at once: more would need too many registers for three warps
+ * on a quarter of an SM.
+ *
+ * Rows in shared memory are swizzled, not padded: eight channels are a chunk, whose position in its
+ * row is XORed with the row, so that the 8 rows that ldmatrix reads at once are in 32 banks. Blocks
+ * of one head follow each other and find its keys in the cache.
  */
 #include "backend/cuda/kernels/cuda_attention.h"
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention of f32 by tiles in registers.
+ * Attention of f32 by FFMA, tiles in registers.
  *
- * A block has 64 queries of a head, a warp 16 of them; lane 8 g + t has rows g, g + 4, .., scores of keys t, t + 8, .. and sums
- * of channels 4 t .. 4 t + 3, and of those 32 behind. Keys on their way are what the values before are multiplied for, and values
- * what scores are made for:
+ * A block has 64 queries of a head, a warp 16 of them. Lane 8 g + t has rows g, g + 4, ..; of them
+ * the scores of keys t, t + 8, .. and the sums of channels 4 t .. 4 t + 3, and of those 32 further
+ * on. Values are copied to shared memory while scores are computed, the next keys while values are
+ * summed up:
  *
  *     wait for keys | copy values | scores, softmax | wait for values | copy the next keys | sums
  *
- * In shared memory lie queries, keys, values, `channels` of each, filled up with zeros, and the exponentials of scores. Piece
- * p of 16 bytes of row r is at p xor r % 8, and piece t of a row of exponentials, which are those of keys t, t + 8, t + 16 and
- * t + 24, at t xor 2 g: what a warp reads at once is in different banks. It is short code (cuda_tiles.h says why).
+ * Shared memory holds queries, keys and values, padded with zeros to `channels` each, and the
+ * exponentials of scores. Rows are swizzled, so that what a warp reads at once is in different
+ * banks: piece p of 16 bytes of row r is at p xor r % 8. Piece t of a row of exponentials, which
+ * are those of keys t, t + 8, t + 16 and t + 24, is at t xor 2 g. The code is short; cuda_tiles.h
+ * says why.
  */
 #include "backend/cuda/kernels/cuda_attention.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a lane gives to lw_mma_bf16, from rows of bf16 in shared memory whose depth lies side by side. A pitch of 4 words more
- * than a multiple of 8 puts the 8 rows and 4 words that a warp reads at once into 32 banks. */
+/* Fragments, the operands that a lane gives to lw_mma_bf16, from rows of bf16 in shared memory that
+ * are contiguous along the depth. A pitch of 4 words more than a multiple of 8 puts the 8 rows and
+ * 4 words that a warp reads at once into 32 banks. */
 #ifndef LW_CUDA_FRAGMENT_H
 #define LW_CUDA_FRAGMENT_H
 

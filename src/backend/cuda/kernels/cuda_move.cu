@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving and pooling: a thread for each element of the result, or for four neighbours. */
+/* Copies and pooling: a thread for each element of the result, or for four neighbours. */
 #include "backend/cuda/kernels/cuda_port.h"
 
 /* One word, or the four of a piece. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pictures at another size, frames of video, and casts between element types. Frames and casts have
- * the CPU's bits (formulas in kernels/pixels and kernels/cast): this file is compiled without
- * contraction of a * b + c.
+ * Resizing pictures, frames of video, and casts between element types. Frames and casts have the
+ * CPU's bits (formulas in kernels/pixels and kernels/cast): this file is compiled with -fmad=false,
+ * so that a * b + c is not fused.
  */
 #include "backend/cuda/kernels/cuda_port.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words that kernels for GPUs are written in: nvcc compiles them for the device, a C compiler
- * for the emulating driver of the tests, from the same source. A kernel takes one struct by value,
- * allocates nothing and calls nothing but what stands here and <math.h>.
+ * The primitives that kernels for GPUs are written in. nvcc compiles them for the device, a C
+ * compiler for the emulating driver of the tests, from the same source. A kernel takes one struct
+ * by value, allocates nothing and calls nothing but what stands here and <math.h>.
  */
 #ifndef LW_CUDA_PORT_H
 #define LW_CUDA_PORT_H
@@ -14,9 +14,10 @@
 #include "backend/cuda/kernels/cuda_args.h"
 
 #ifdef __CUDACC__
-/* Kernels of compute capability 9.0 are started before the one before is through: LW_START_NEXT lets that happen to the next,
- * LW_AWAIT_BEFORE waits for all before. In between may be read what no kernel of a recording writes, as weights, and nothing
- * may be written. */
+/* Programmatic dependent launch: on compute capability 9.0 a kernel of a CUDA graph may start
+ * before the one before has finished. LW_START_NEXT lets the next kernel start, LW_AWAIT_BEFORE
+ * waits until all kernels before have finished. Ahead of that wait a kernel may read what no kernel
+ * of the graph writes, as weights, and must write nothing. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define LW_START_NEXT() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
 #define LW_AWAIT_BEFORE() asm volatile("griddepcontrol.wait;" ::: "memory")

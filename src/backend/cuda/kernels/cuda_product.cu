@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products in f32: tiles of 64 x 64 of the result, 256 threads of 4 x 4 each, 16 of the depth at a
- * time through shared memory. A convolution is the product of its pixels' windows with its filters,
- * which are gathered while a tile is loaded: nothing is unfolded in memory.
+ * Products in f32: tiles of 64 x 64 of the result, 256 threads of 4 x 4 each, 16 of the depth (the
+ * inner dimension K) at a time through shared memory. A convolution is an implicit product
+ * (implicit GEMM) of its pixels' windows with its filters: windows are gathered while a tile is
+ * loaded, and nothing is unfolded in memory (no im2col).
  */
 #include "backend/cuda/kernels/cuda_gather.h"
 

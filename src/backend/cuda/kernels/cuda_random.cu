@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Row-keyed draws: the bits of kernels/random on the CPU. This file is compiled without contraction
- * of a * b + c; where the CPU's polynomials have a fused step it is written out.
+ * Row-keyed random draws: the bits of kernels/random on the CPU. This file is compiled with
+ * -fmad=false, so that a * b + c is not fused; where the CPU's polynomials have a fused step it is
+ * written out as fmaf.
  */
 #include "backend/cuda/kernels/cuda_philox.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rotary positions, distances of all pairs of rows, statistics of feature maps: sums in double, rounded
- * once, a thread for each result. Formulas in kernels/attention, kernels/pairs, kernels/stats. */
+/* Rotary position embeddings, distances of all pairs of rows, statistics of feature maps: sums in
+ * double, rounded once, a thread for each result. Formulas in kernels/attention, kernels/pairs,
+ * kernels/stats. */
 #include "backend/cuda/kernels/cuda_port.h"
 
 #include "base/kinds.h"

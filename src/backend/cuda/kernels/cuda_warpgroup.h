@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of four warps on tensor cores of compute capability 9.0 (PTX ISA, wgmma.mma_async): both operands lie in shared
- * memory, and the product goes on by itself. Rows of 64 halves (128 bytes) of either operand; the pieces of 16 bytes of row r
- * lie at their place xor r % 8, which keeps reads and writes of shared memory apart:
+ * Products of a warpgroup, four warps, on tensor cores of compute capability 9.0 (PTX ISA,
+ * wgmma.mma_async): both operands lie in shared memory, and the product is asynchronous. Rows of
+ * either operand are 64 bf16 values (128 bytes), swizzled against bank conflicts: piece q of 16
+ * bytes of row r lies at q xor r % 8 (the 128-byte swizzle):
  *
  *     row 0   0 1 2 3 4 5 6 7
  *     row 1   1 0 3 2 5 4 7 6
  *     row 2   2 3 0 1 6 7 4 5   ..
  *
- * Of sum, lane l of warp w has in [4 j + 2 h + e] row 16 w + l / 4 + 8 h, column 8 j + l % 4 * 2 + e.
+ * Of sum, lane l of warp w has in [4 j + 2 h + e] the element of row 16 w + l / 4 + 8 h and column
+ * 8 j + l % 4 * 2 + e.
  */
 #ifndef LW_CUDA_WARPGROUP_H
 #define LW_CUDA_WARPGROUP_H
@@ -16,9 +18,10 @@
 #include "backend/cuda/kernels/cuda_port.h"
 
 #ifdef __CUDACC__
-/* Barriers in shared memory that copies count down (PTX ISA, mbarrier): a thread says how many bytes are to come and starts the
- * copies; who waits goes on when all have come, which tensor cores see, too. Turn after turn of a barrier, `odd` says which one
- * is waited for. */
+/* Barriers in shared memory that asynchronous copies count down (PTX ISA, mbarrier). One thread
+ * says how many bytes are to come and starts the copies; whoever waits goes on when all have come,
+ * which is visible to tensor cores, too. A barrier is used phase after phase; `odd` is the parity
+ * of the phase that is waited for. */
 LW_ON_DEVICE uint32_t lw_shared_at(const void *p)
 {
     return (uint32_t)__cvta_generic_to_shared(p);
@@ -55,8 +58,9 @@ LW_ON_DEVICE void lw_barrier_wait(uint64_t *b, uint32_t odd)
                      : "memory");
 }
 
-/* Blocks of a cluster: all threads of all of them say that they came, and wait until all have; what was written before is seen
- * behind it. A block's shared memory is there for the others until it ends. */
+/* The barrier of a thread-block cluster: all threads of all its blocks arrive, then wait until all
+ * have; what was written before it is visible after it. The other blocks can read a block's shared
+ * memory (distributed shared memory) until that block ends. */
 #define LW_CLUSTER_ARRIVE() asm volatile("barrier.cluster.arrive.release;" ::: "memory")
 #define LW_CLUSTER_WAIT() asm volatile("barrier.cluster.wait.acquire;" ::: "memory")
 /* Four numbers where block `block` of the cluster has what this one has at `own`. */
