@@ -24,6 +24,7 @@ struct lw_passes {
     int n_kept;
     lw_forward *prefix, *suffix; /* prefix NULL: the picture itself is kept */
     uint64_t prefix_bytes;
+    bool fed;             /* the rows of the next run are in */
     unsigned char *place; /* [keep][info.kept] */
     lw_map file;          /* where place is when it does not fit into memory */
 };
@@ -176,6 +177,7 @@ int lw_passes_set_rows(lw_passes *p, int32_t rows)
     if (p->suffix && rows == p->o.rows)
         return 0;
     lw_forward_free(&p->suffix); /* first: two of them may not fit */
+    p->fed = false;
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_suffix(p, rows, g, &tap));
     p->info.dim = (int32_t)(lw_type_count(lw_val_type(g, tap)) / rows);
@@ -242,6 +244,12 @@ lw_passes_info lw_passes_get_info(const lw_passes *p)
     return p->info;
 }
 
+/* Has the device inputs and results of its own, so that the next batch can be made while it computes one? */
+static bool is_apart(const lw_passes *p)
+{
+    return p->dev->memory->write != NULL;
+}
+
 static void keep_batch(lw_passes *p, int64_t first, int64_t n)
 {
     for (int k = 0; k < p->n_kept; k++) {
@@ -262,8 +270,12 @@ int lw_passes_prefix(lw_passes *p, int64_t first, int64_t n, lw_passes_fill *fil
     for (int64_t at = 0; at < n; at += p->o.pictures) {
         int64_t m = LW_MIN((int64_t)p->o.pictures, n - at);
         if (p->prefix) {
-            LW_TRY(fill(self, first + at, m, lw_forward_input(p->prefix, "x")));
+            const int64_t next = at + m, more = LW_MIN((int64_t)p->o.pictures, n - next);
+            if (at == 0 || !is_apart(p))
+                LW_TRY(fill(self, first + at, m, lw_forward_input(p->prefix, "x")));
             LW_TRY(lw_forward_run(p->prefix, NULL));
+            if (is_apart(p) && more > 0)
+                LW_TRY(fill(self, first + next, more, lw_forward_input(p->prefix, "x")));
             keep_batch(p, at, m);
             LW_TRY(lw_forward_failed(p->prefix));
         } else {
@@ -297,9 +309,10 @@ static void feed_task(void *arg, int64_t i, int worker)
     }
 }
 
-int lw_passes_run(lw_passes *p, const lw_pass_row *row, int32_t n, const lw_tick *tick, float *out)
+static void copy_rows_in(lw_passes *p, const lw_pass_row *row, int32_t n)
 {
     feed f = {.p = p, .row = row};
+    double begin = lw_now();
     LW_ASSERT(n <= p->o.rows, "%d rows of %d", (int)n, (int)p->o.rows);
     for (int k = 0; k < p->n_kept; k++)
         f.dst[k] = lw_forward_input(p->suffix, p->kept[k].name);
@@ -309,13 +322,40 @@ int lw_passes_run(lw_passes *p, const lw_pass_row *row, int32_t n, const lw_tick
                   (long long)row[i].place);
         ids[i] = row[i].id;
     }
-    double begin = lw_now(), fed;
     lw_pool_run(p->dev->pool, n, feed_task, &f);
-    fed = lw_now();
+    p->info.feed += lw_now() - begin;
+}
+
+void lw_passes_feed(lw_passes *p, const lw_pass_row *row, int32_t n)
+{
+    if (!is_apart(p))
+        return;
+    copy_rows_in(p, row, n);
+    p->fed = true;
+}
+
+int lw_passes_begin(lw_passes *p, const lw_pass_row *row, int32_t n, const lw_tick *tick)
+{
+    if (!p->fed)
+        copy_rows_in(p, row, n);
+    p->fed = false;
+    double begin = lw_now();
     LW_TRY(lw_forward_run(p->suffix, tick));
+    p->info.forward += lw_now() - begin;
+    return 0;
+}
+
+int lw_passes_end(lw_passes *p, int32_t n, float *out)
+{
+    double begin = lw_now();
     const float *y = lw_forward_output(p->suffix, p->output); /* a device is through */
-    p->info.feed += fed - begin;
-    p->info.forward += lw_now() - fed;
+    p->info.forward += lw_now() - begin;
     memcpy(out, y, (size_t)n * (size_t)p->info.dim * sizeof *out);
     return lw_forward_failed(p->suffix);
+}
+
+int lw_passes_run(lw_passes *p, const lw_pass_row *row, int32_t n, const lw_tick *tick, float *out)
+{
+    LW_TRY(lw_passes_begin(p, row, n, tick));
+    return lw_passes_end(p, n, out);
 }

@@ -35,7 +35,7 @@ typedef struct lw_passes_info {
     double prefix, suffix; /* operations per picture, per row */
     uint64_t bytes;        /* frames and derived data of both halves */
     double compile;        /* seconds, all in all */
-    double feed, forward;  /* seconds of lw_passes_run: copying rows in, the rest */
+    double feed, forward;  /* seconds: copying rows in; beginning and ending passes */
     bool on_disk;
 } lw_passes_info;
 
@@ -61,5 +61,15 @@ typedef struct lw_pass_row {
 } lw_pass_row;
 /* At most `rows` rows at once -> out [n][dim]. */
 int lw_passes_run(lw_passes *p, const lw_pass_row *row, int32_t n, const lw_tick *tick, float *out);
+/*
+ * The same in two halves, for what the host has to do while a device computes:
+ *
+ *   begin(rows) ─► anything else, feed(the next rows) ─► end ─► begin(the next rows) ..
+ *
+ * feed copies in what the next begin, of the same rows, will not have to. On a CPU begin computes, and feed does nothing.
+ */
+int lw_passes_begin(lw_passes *p, const lw_pass_row *row, int32_t n, const lw_tick *tick);
+void lw_passes_feed(lw_passes *p, const lw_pass_row *row, int32_t n);
+int lw_passes_end(lw_passes *p, int32_t n, float *out);
 
 #endif

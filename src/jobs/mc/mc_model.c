@@ -346,17 +346,38 @@ static int score_pictures(trial *t, int64_t first, int64_t end)
     return rc;
 }
 
-static int run_rows(trial *t, int64_t from, int64_t n)
+static void name_rows(trial *t, int64_t from, int64_t n)
 {
-    mc_model *m = t->m;
+    const mc_model *m = t->m;
     for (int64_t r = 0; r < n; r++) {
         int64_t picture = (from + r) / m->most, pass = (from + r) % m->most;
         t->row[r] = (lw_pass_row){picture,
                                   lw_data_row_number(m->data, picture) * (1 << ID_SHIFT) + pass};
     }
-    double begin = lw_now();
+}
+
+/* A device computes until end_rows. */
+static int begin_rows(trial *t, int64_t from, int64_t n)
+{
+    mc_model *m = t->m;
     const lw_tick tick = {.seed = m->c->seed, .step = (uint32_t)t->k};
-    LW_TRY(lw_passes_run(m->passes, t->row, (int32_t)n, &tick, t->out));
+    double begin = lw_now();
+    name_rows(t, from, n);
+    LW_TRY(lw_passes_begin(m->passes, t->row, (int32_t)n, &tick));
+    m->out->passes += lw_now() - begin;
+    return 0;
+}
+
+/* next: how many rows are behind these, which are copied in meanwhile. */
+static int end_rows(trial *t, int64_t from, int64_t n, int64_t next)
+{
+    mc_model *m = t->m;
+    double begin = lw_now();
+    if (next > 0) {
+        name_rows(t, from + n, next);
+        lw_passes_feed(m->passes, t->row, (int32_t)next);
+    }
+    LW_TRY(lw_passes_end(m->passes, (int32_t)n, t->out));
     m->out->passes += lw_now() - begin;
     for (int64_t r = 0; r < n; r++)
         memcpy(t->features + (from + r) % (t->ring * m->most) * m->dim, t->out + r * m->dim,
@@ -373,11 +394,12 @@ static int run_trial(mc_model *m, trial *t, int32_t k)
              plain ? "" : m->stem, (int)m->most, (int)k + 1, (int)m->c->trials);
     t->k = k;
     for (int64_t at = 0; at < rows; at += m->out->batch) {
-        int64_t n = LW_MIN((int64_t)m->out->batch, rows - at);
-        LW_TRY(run_rows(t, at, n));
-        int64_t end = (at + n) / m->most;
-        LW_TRY(score_pictures(t, whole, end));
-        whole = end;
+        const int64_t batch = m->out->batch, n = LW_MIN(batch, rows - at);
+        LW_TRY(begin_rows(t, at, n));
+        LW_TRY(score_pictures(t, whole,
+                              at / m->most)); /* of the batch before, while a device computes */
+        whole = at / m->most;
+        LW_TRY(end_rows(t, at, n, LW_MIN(batch, rows - at - n)));
         lw_observe_progress(m->obs, what, at + n, rows, NULL);
         if (at + n < rows && lw_observe_stop(m->obs))
             return lw_fail(LW_ESTOPPED,
@@ -385,6 +407,7 @@ static int run_trial(mc_model *m, trial *t, int32_t k)
                            "--resume",
                            (int)m->done, (int)m->c->trials, m->out->name);
     }
+    LW_TRY(score_pictures(t, whole, m->n));
     for (int32_t p = 0; p < m->c->n_passes; p++) {
         int64_t skip = (int64_t)p * m->n * m->dim;
         LW_TRY(lw_pass_scores_across(m->mean + skip, m->var + skip, m->n, m->dim, mc_at(m, p, k)));
