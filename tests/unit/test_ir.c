@@ -256,6 +256,9 @@ WRONG(w_attention_keys,
       lw_attention_qkv(g, X("a", 2, 5, 24), X("b", 2, 7, 24), X("d", 2, 6, 24), 2))
 WRONG(w_attention_width,
       lw_attention_qkv(g, X("a", 2, 5, 24), X("b", 2, 7, 24), X("d", 2, 7, 12), 2))
+WRONG(w_attention_no_keys,
+      lw_attention_qkv(g, X("a", 2, 5, 24), X("b", 2, 0, 24), X("d", 2, 0, 24), 2))
+WRONG(w_attention_no_tokens, lw_attention(g, X("a", 2, 0, 24), 2))
 WRONG(w_labels, lw_cross_entropy(g, X("a", 2, 5), I("l", 3)))
 WRONG(w_concat, lw_concat(g, X("a", 2, 5), X("b", 3, 4), 1))
 WRONG(w_concat_axis, lw_concat(g, X("a", 2, 5), X("b", 2, 5), 2))
@@ -321,6 +324,8 @@ static const struct {
     {w_attention_batch, "[B,Tk,2C]"},
     {w_attention_keys, "twice [B,Tk,C]"},
     {w_attention_width, "twice [B,Tk,C]"},
+    {w_attention_no_keys, "a key at least"},
+    {w_attention_no_tokens, "a key at least"},
     {w_labels, "i32 [M]"},
     {w_concat, "outside the axis"},
     {w_concat_axis, "one rank"},

@@ -22,6 +22,8 @@ static int check_qkv(const lw_graph *g, const lw_node *n, int at, int n_x, lw_ty
         fit &= t.rank == 3 && t.dtype == (a->num == LW_NUM_BF16 ? LW_BF16 : LW_F32) &&
                t.dim[0] == q.dim[0] && t.dim[1] == tokens && t.dim[2] == parts * c;
     }
+    if (fit && last.dim[1] < 1)
+        return lw_op_fail(g, n, "attention needs a key at least: these are 0 tokens");
     if (!fit)
         return lw_op_fail(
             g, n,
