@@ -217,6 +217,9 @@ static void test_what_does_not_broadcast(void **state)
 
 #define X(name, ...) lw_input(g, name, F(__VA_ARGS__))
 #define I(name, n) lw_input(g, name, lw_type_of(LW_I32, 1, n))
+#define BYTES(name, ...) \
+    lw_input(g, name,    \
+             lw_type_of(LW_U8, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), __VA_ARGS__))
 #define WRONG(name, expr)         \
     static void name(lw_graph *g) \
     {                             \
@@ -244,6 +247,26 @@ WRONG(w_depthwise,
 WRONG(w_depthwise_weight,
       lw_depthwise_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 3), LW_NOVAL, 1, (int[4]){0}))
 WRONG(w_conv_bias, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), X("b", 3), 1, 1))
+WRONG(w_bias_type, lw_linear_op(g, X("a", 2, 3), X("b", 4, 3), BYTES("c", 4)))
+WRONG(w_conv_bias_type,
+      lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), BYTES("b", 4), 1, 1))
+WRONG(w_conv_weight_type,
+      lw_conv2d_op(g, X("a", 2, 5, 5, 3), BYTES("w", 4, 3, 3, 3), LW_NOVAL, 1, 1))
+WRONG(w_transpose_bias_type,
+      lw_conv_transpose2d_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 4), BYTES("b", 4), 1, 1, 0))
+WRONG(w_depthwise_bias_type,
+      lw_depthwise_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 1), BYTES("b", 3), 1, (int[4]){0}))
+WRONG(w_depthwise_weight_type,
+      lw_depthwise_op(g, X("a", 2, 5, 5, 3), BYTES("w", 3, 3, 3, 1), LW_NOVAL, 1, (int[4]){0}))
+WRONG(w_norm_gamma_type, lw_group_norm_op(g, X("a", 2, 5, 6), BYTES("s", 6), X("t", 6), LW_NOVAL,
+                                          LW_NOVAL, 2, 1e-5f, 0))
+WRONG(w_norm_beta_type, lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), BYTES("t", 6), LW_NOVAL,
+                                         LW_NOVAL, 2, 1e-5f, 0))
+WRONG(w_norm_scale_type, lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), X("t", 6),
+                                          BYTES("u", 2, 6), LW_NOVAL, 2, 1e-5f, 0))
+WRONG(w_norm_residual_type,
+      lw_layer_norm_op(g, X("a", 2, 6), X("s", 6), X("t", 6), BYTES("r", 2, 6), 1e-5f))
+WRONG(w_rms_gamma_type, lw_rms_norm_op(g, X("a", 2, 6), BYTES("s", 6), 1e-5f))
 WRONG(w_norm_groups,
       lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), X("t", 6), LW_NOVAL, LW_NOVAL, 4, 1e-5f, 0))
 WRONG(w_norm_gamma,
@@ -317,6 +340,17 @@ static const struct {
     {w_depthwise, "[B,H,W,C]"},
     {w_depthwise_weight, "[C,KH,KW,1]"},
     {w_conv_bias, "bias"},
+    {w_bias_type, "f32"},
+    {w_conv_bias_type, "weight and bias must be f32"},
+    {w_conv_weight_type, "weight and bias must be f32"},
+    {w_transpose_bias_type, "weight and bias must be f32"},
+    {w_depthwise_bias_type, "weight and bias must be f32"},
+    {w_depthwise_weight_type, "weight and bias must be f32"},
+    {w_norm_gamma_type, "must be f32"},
+    {w_norm_beta_type, "must be f32"},
+    {w_norm_scale_type, "must be f32"},
+    {w_norm_residual_type, "must be f32"},
+    {w_rms_gamma_type, "must be f32"},
     {w_norm_groups, "groups"},
     {w_norm_gamma, "gamma"},
     {w_norm_scale, "[B,C]"},

@@ -27,6 +27,11 @@ int lw_op_check_operand(const lw_graph *g, const lw_node *n, int i, int quant)
     return 0;
 }
 
+bool lw_op_is_f32(const lw_graph *g, const lw_node *n, int i)
+{
+    return !has_in(n, i) || in_type(g, n, i).dtype == LW_F32;
+}
+
 lw_dtype lw_op_stored(int32_t store)
 {
     return store == LW_BF16 ? LW_BF16 : LW_F32;

@@ -20,7 +20,9 @@ static bool is_weight(lw_type t, const lw_attr_conv *a)
 
 int lw_op_conv_extras(const lw_graph *g, const lw_node *n, int bias, int residual, lw_type y)
 {
-    if (bias && has_in(n, bias) && lw_type_count(in_type(g, n, bias)) != lw_type_last(y))
+    if (!lw_op_is_f32(g, n, 1) || !lw_op_is_f32(g, n, bias))
+        return lw_op_fail(g, n, "weight and bias must be f32");
+    if (has_in(n, bias) && lw_type_count(in_type(g, n, bias)) != lw_type_last(y))
         return lw_op_fail(g, n, "bias must have one element per output channel");
     if (has_in(n, residual) && !lw_op_same_shape(in_type(g, n, residual), y))
         return lw_op_fail(g, n, "residual must have the result's shape");
@@ -93,8 +95,9 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
     lw_type y = lw_op_conv_out(a, in_type(g, n, 0).dim[0]);
     y.dtype = lw_op_stored(a->store);
     LW_TRY(lw_op_conv_extras(g, n, 2, 3, y));
-    if (has_in(n, 5) && lw_type_count(in_type(g, n, 5)) != (int64_t)y.dim[0] * a->o)
-        return lw_op_fail(g, n, "image bias must be [B,O]");
+    if (has_in(n, 5) &&
+        (lw_type_count(in_type(g, n, 5)) != (int64_t)y.dim[0] * a->o || !lw_op_is_f32(g, n, 5)))
+        return lw_op_fail(g, n, "image bias must be f32 [B,O]");
     LW_TRY(check_projection(g, n, y));
     return lw_op_one(out, y);
 }

@@ -37,8 +37,8 @@ static int infer_matmul(const lw_graph *g, const lw_node *n, lw_infer *out)
     LW_TRY(lw_op_check_operand(g, n, 0, a->trans_a ? -1 : 4));
     if (tb.dtype != (a->trans_a ? ta.dtype : LW_F32))
         return lw_op_fail(g, n, "the second operand must be f32, or as the first when transposed");
-    if (has_in(n, 2) && lw_type_count(in_type(g, n, 2)) != n1)
-        return lw_op_fail(g, n, "bias must have one element per column");
+    if (has_in(n, 2) && (lw_type_count(in_type(g, n, 2)) != n1 || !lw_op_is_f32(g, n, 2)))
+        return lw_op_fail(g, n, "bias must be f32 and have one element per column");
     if (has_in(n, 5) && (in_type(g, n, 5).dtype != LW_I64 || n1 % 4 || n1 <= 4 || a->trans_a ||
                          m % LW_MAX(lw_type_count(in_type(g, n, 5)), 1)))
         return lw_op_fail(g, n, "rows that are dropped need ids, and a multiple of 4 columns");

@@ -18,6 +18,9 @@ static int check_operands(const lw_graph *g, const lw_node *n, int x_at, int fir
     for (int i = first + 2; i < first + 4; i++)
         if (has_in(n, i) && lw_type_count(in_type(g, n, i)) != (int64_t)x.dim[0] * c)
             return lw_op_fail(g, n, "scale and shift must be [B,C]");
+    for (int i = first; i < first + 4; i++)
+        if (!lw_op_is_f32(g, n, i))
+            return lw_op_fail(g, n, "gamma, beta, scale and shift must be f32");
     return 0;
 }
 

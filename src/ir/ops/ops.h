@@ -20,6 +20,8 @@ int lw_op_like_first(const lw_graph *g, const lw_node *n, lw_infer *out);
 bool lw_op_is_quant(const lw_graph *g, const lw_node *n, int i);
 /* Activation i of a product: f32, bf16, or u8 with its pair as input `quant` (-1: no u8). */
 int lw_op_check_operand(const lw_graph *g, const lw_node *n, int i, int quant);
+/* Is input i absent or f32? Kernels read scales, shifts, biases and weights as such. */
+bool lw_op_is_f32(const lw_graph *g, const lw_node *n, int i);
 /* The element type of a product's result. */
 lw_dtype lw_op_stored(int32_t store);
 /* Residual i of a result y: f32, or bf16 where operands are not f32. */
