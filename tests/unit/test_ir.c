@@ -233,6 +233,7 @@ WRONG(w_beyond, lw_relu(g, X("a", 65536, 65536, 65536, 65536)))
 WRONG(w_wraps, lw_upsample(g, X("a", 1, 1, 65536, 4), 65536))
 WRONG(w_far_pads, lw_conv2d_pad(g, X("a", 1, 4, 4, 8), X("w", 8, 3, 3, 8), LW_NOVAL, 1,
                                 (int[4]){2147483647, 1, 2147483647, 1}))
+WRONG(w_conv_empty, lw_conv2d_op(g, X("a", 2, 0, 4, 8), X("w", 8, 3, 3, 8), LW_NOVAL, 1, 2))
 WRONG(w_conv_rank, lw_conv2d_op(g, X("a", 2, 3, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 1))
 WRONG(w_conv_channels, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 6), LW_NOVAL, 1, 1))
 WRONG(w_conv_small, lw_conv2d_op(g, X("a", 2, 2, 2, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 0))
@@ -288,12 +289,20 @@ WRONG(w_concat_axis, lw_concat(g, X("a", 2, 5), X("b", 2, 5), 2))
 WRONG(w_slice, lw_slice(g, X("a", 2, 5), 1, 3, 6))
 WRONG(w_slice_empty, lw_slice(g, X("a", 2, 5), 1, 3, 3))
 WRONG(w_pad, lw_pad(g, X("a", 2, 5, 5, 3), (int[3]){-3, 0, 0}, (int[3]){-2, 0, 0}))
+WRONG(w_far_pad,
+      lw_pad(g, X("a", 1, 4, 4, 8), (int[3]){2147483647, 0, 0}, (int[3]){2147483647, 0, 0}))
+WRONG(w_wide_pad, lw_pad(g, X("a", 1, 4, 4, 8), (int[3]){0, 1 << 29, 0}, (int[3]){0, 1 << 29, 0}))
+WRONG(w_rope_pieces, lw_rope(g, X("a", 2, 5, 8), X("t", 5, 0, 8)))
+WRONG(w_rope_wraps, lw_rope(g, X("a", 1, 1, 8), X("t", 1, 65536, 65536)))
 WRONG(w_pool, lw_pool2d(g, X("a", 2, 2, 2, 3), 3, 2, 0, true))
 WRONG(w_upsample, lw_upsample(g, X("a", 2, 5), 2))
 WRONG(w_factor, lw_upsample(g, X("a", 2, 5, 5, 3), 0))
 WRONG(w_stride, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 0, 1))
 WRONG(w_every, lw_subsample(g, X("a", 2, 5, 5, 3), 0))
 WRONG(w_patches, lw_patches(g, X("a", 2, 5, 6, 3), 3))
+WRONG(w_patches_wrap, lw_patches_back(g, X("a", 1, 1, 16), 65536, 65536, 65536))
+WRONG(w_patches_many, lw_patches(g, X("a", 1, 65536, 65536, 1), 1))
+WRONG(w_patches_wide, lw_patches(g, X("a", 1, 32768, 32768, 1), 32768))
 WRONG(w_resize, lw_resize(g, X("a", 2, 5, 5, 3), TO(0, 4, TORCH, BILINEAR)))
 WRONG(w_resize_filter, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, TORCH, BOX)))
 WRONG(w_resize_form, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, PILLOW, BILINEAR)))
@@ -319,6 +328,17 @@ WRONG(w_tau,
                      &(lw_attr_drift){.groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1})
           .loss)
 
+#define FIELD(x, p, ...)                                                   \
+    lw_drift_field(g, x, p, LW_NOVAL, LW_NOVAL,                            \
+                   &(lw_attr_drift){.n_tau = 1, .tau = {.1}, __VA_ARGS__}) \
+        .loss
+WRONG(w_no_positives,
+      FIELD(X("a", 4, 2, 3), X("p", 0, 2, 3), .groups = 1, .n = 4, .slots = 2, .c = 3))
+WRONG(w_no_groups, FIELD(X("a", 0, 2, 3), X("p", 0, 2, 3), .n = 4, .np = 4, .slots = 2, .c = 3))
+WRONG(w_no_slots, FIELD(X("a", 4, 0, 3), X("p", 4, 0, 3), .groups = 1, .n = 4, .np = 4, .c = 3))
+WRONG(w_groups_wrap, FIELD(X("a", 0, 2, 3), X("p", 0, 2, 3), .groups = 65536, .n = 65536,
+                           .np = 65536, .slots = 2, .c = 3))
+WRONG(w_no_step, lw_at_step(g, X("t", 0, 4)))
 WRONG(w_heat, lw_drift_through(
                   g, X("a", 4, 2, 3), X("p", 8, 2, 3), LW_NOVAL, LW_NOVAL, LW_NOVAL, X("heat", 2),
                   &(lw_attr_drift){
@@ -331,6 +351,7 @@ static const struct {
 } shape_errors[] = {
     {w_inner, "f32[2,3], f32[4,5]): inner"},
     {w_bias, "bias"},
+    {w_conv_empty, "no pixels"},
     {w_conv_rank, "[B,H,W,C]"},
     {w_conv_channels, "[B,H,W,C]"},
     {w_conv_small, "smaller than the kernel"},
@@ -366,12 +387,19 @@ static const struct {
     {w_slice, "outside its dimension"},
     {w_slice_empty, "outside its dimension"},
     {w_pad, "nothing left"},
+    {w_far_pad, "too large"},
+    {w_wide_pad, "too large"},
+    {w_rope_pieces, "[T,P,D]"},
+    {w_rope_wraps, "[T,P,D]"},
     {w_pool, "does not fit"},
     {w_upsample, "[B,H,W,C]"},
     {w_factor, "factor"},
     {w_stride, "stride"},
     {w_every, "factor"},
     {w_patches, "multiple of the factor"},
+    {w_patches_wrap, "multiple of the factor"},
+    {w_patches_many, "too many patches"},
+    {w_patches_wide, "too many patches"},
     {w_no_size, "must be 1 to"},
     {w_negative, "must be 1 to"},
     {w_beyond, "elements"},
@@ -391,6 +419,11 @@ static const struct {
     {w_middle, "[B,..,C]"},
     {w_drift, "pos [G*Np,T,C]"},
     {w_tau, "positive"},
+    {w_no_positives, "a real one and a slot"},
+    {w_no_groups, "needs a group"},
+    {w_no_slots, "a real one and a slot"},
+    {w_groups_wrap, "[G*N,T,C]"},
+    {w_no_step, "of a row at least"},
     {w_heat, "multiplied by one number"},
 };
 

@@ -171,8 +171,8 @@ lw_val lw_attention_qkv(lw_graph *g, lw_val q, lw_val k, lw_val v, int heads)
 static int infer_rope(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     lw_type x = in_type(g, n, 0), t = in_type(g, n, 1);
-    if (x.rank != 3 || x.dtype != LW_F32 || t.rank != 3 || t.dtype != LW_F32 ||
-        t.dim[0] != x.dim[1] || t.dim[2] % 2 || x.dim[2] % (t.dim[1] * t.dim[2]))
+    if (x.rank != 3 || x.dtype != LW_F32 || t.rank != 3 || t.dtype != LW_F32 || t.dim[1] < 1 ||
+        t.dim[0] != x.dim[1] || t.dim[2] % 2 || x.dim[2] % ((int64_t)t.dim[1] * t.dim[2]))
         return lw_op_fail(g, n, "rope needs f32 [B,T,C] and [T,P,D], D even, C a multiple of P D");
     return lw_op_like_first(g, n, out);
 }

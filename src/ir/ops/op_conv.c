@@ -61,6 +61,8 @@ int lw_op_conv_check(const lw_graph *g, const lw_node *n)
     if ((int64_t)a->h + a->pad_t + a->pad_b > LW_MAX_DIM ||
         (int64_t)a->w + a->pad_l + a->pad_r > LW_MAX_DIM)
         return lw_op_fail(g, n, "padding is too large");
+    if (a->h < 1 || a->w < 1)
+        return lw_op_fail(g, n, "the image has no pixels");
     if (a->h + a->pad_t + a->pad_b < a->kh || a->w + a->pad_l + a->pad_r < a->kw)
         return lw_op_fail(g, n, "the image is smaller than the kernel");
     return 0;

@@ -73,13 +73,16 @@ void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS])
 
 static bool is_samples(lw_type t, const lw_attr_drift *a, int32_t per_group)
 {
-    return t.dtype == LW_F32 &&
+    return t.dtype == LW_F32 && (int64_t)a->groups * per_group <= LW_MAX_DIM &&
            lw_type_eq(t, lw_type_of(LW_F32, 3, a->groups * per_group, a->slots, a->c));
 }
 
 static int infer_drift(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_drift *a = n->attr;
+    if (a->groups < 1 || a->n < 1 || a->np < 1 || a->slots < 1)
+        return lw_op_fail(g, n,
+                          "needs a group, a generated sample, a real one and a slot at least");
     if (!is_samples(in_type(g, n, 0), a, a->n) || !is_samples(in_type(g, n, 1), a, a->np))
         return lw_op_fail(g, n, "needs gen [G*N,T,C] and pos [G*Np,T,C]");
     if (a->nu && (!has_in(n, 2) || !is_samples(in_type(g, n, 2), a, a->nu) || !has_in(n, 3) ||

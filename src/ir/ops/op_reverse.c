@@ -11,8 +11,8 @@ static int infer_at_step(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     lw_type t = in_type(g, n, 0),
             row = {.dtype = t.dtype, .rank = LW_MAX(t.rank - 1, 1), .dim = {1}};
-    if (t.rank < 1)
-        return lw_op_fail(g, n, "at_step needs a table [N, ..]");
+    if (t.rank < 1 || t.dim[0] < 1)
+        return lw_op_fail(g, n, "at_step needs a table [N, ..] of a row at least");
     for (int i = 1; i < t.rank; i++)
         row.dim[i - 1] = t.dim[i];
     return lw_op_one(out, row);

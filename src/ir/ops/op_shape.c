@@ -152,9 +152,12 @@ static int infer_pad(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (t.rank != 4 || t.dtype != LW_F32)
         return lw_op_fail(g, n, "pad needs f32 [B,H,W,C]");
     for (int i = 0; i < 3; i++) {
-        t.dim[i + 1] += a->lo[i] + a->hi[i];
-        if (t.dim[i + 1] < 1)
+        int64_t now = (int64_t)t.dim[i + 1] + a->lo[i] + a->hi[i];
+        if (now < 1)
             return lw_op_fail(g, n, "nothing left after cropping");
+        if (now > LW_MAX_DIM || a->lo[i] > LW_MAX_DIM || a->hi[i] > LW_MAX_DIM)
+            return lw_op_fail(g, n, "padding is too large");
+        t.dim[i + 1] = (int32_t)now;
     }
     return lw_op_one(out, t);
 }

@@ -96,12 +96,14 @@ static int infer_patches(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (a->k < 1 || t.rank != (a->h ? 3 : 4))
         return lw_op_fail(g, n, "needs [B,H,W,C] or their rows, and a positive factor");
     int32_t h = a->h ? a->h : t.dim[1], w = a->h ? a->w : t.dim[2];
-    int32_t rows = h / a->k * (w / a->k), kk = a->k * a->k;
+    int64_t rows = (int64_t)(h / a->k) * (w / a->k), kk = (int64_t)a->k * a->k;
     if (h % a->k || w % a->k || (a->h && (t.dim[1] != rows || t.dim[2] % kk)))
         return lw_op_fail(g, n, "space must be a multiple of the factor");
-    if (!a->h)
-        return lw_op_one(out, lw_type_of(t.dtype, 3, t.dim[0], rows, kk * t.dim[3]));
-    return lw_op_one(out, lw_type_of(t.dtype, 4, t.dim[0], h, w, t.dim[2] / kk));
+    if (a->h)
+        return lw_op_one(out, lw_type_of(t.dtype, 4, t.dim[0], h, w, t.dim[2] / (int32_t)kk));
+    if (rows > LW_MAX_DIM || kk > LW_MAX_DIM / t.dim[3])
+        return lw_op_fail(g, n, "there are too many patches, or they are too large");
+    return lw_op_one(out, lw_type_of(t.dtype, 3, t.dim[0], (int32_t)rows, (int32_t)kk * t.dim[3]));
 }
 
 static void grad_patches(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
