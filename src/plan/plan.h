@@ -62,7 +62,8 @@ int lw_grad_params_of(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y);
 int lw_calibration_outputs(lw_graph *g);
 #define LW_EDGE_OUTPUT "edge/"
 
-/* Compiles; the graph may be freed afterwards. LW_ESHAPE etc: the graph's own first error. */
+/* Compiles; the graph may be freed afterwards. LW_ESHAPE etc: the graph's own first error.
+ * LW_EUSAGE: two inputs have one name. */
 int lw_compile(const lw_graph *g, lw_device *dev, const lw_compile_opts *opts, lw_plan **out);
 void lw_plan_free(lw_plan **pp);
 

@@ -51,10 +51,31 @@ static void dump(const lw_compile_opts *o, const char *pass, const lw_graph *g)
     lw_graph_print(o->dump, g);
 }
 
+static const char *input_name(const lw_graph *g, uint32_t node)
+{
+    const lw_node *n = lw_graph_node(g, node);
+    return n->op == LW_OP_INPUT ? ((const lw_attr_input *)n->attr)->name : NULL;
+}
+
+/* Inputs are found by name: of two that share one, nobody could write the second. */
+static int check_input_names(const lw_graph *g)
+{
+    for (uint32_t i = 0; i < lw_graph_node_count(g); i++) {
+        const char *name = input_name(g, i);
+        for (uint32_t k = 0; name && k < i; k++)
+            if (input_name(g, k) && strcmp(input_name(g, k), name) == 0)
+                return lw_fail(LW_EUSAGE,
+                               "the graph has two inputs named '%s': give each a name of its own",
+                               name);
+    }
+    return 0;
+}
+
 static int run_passes(lw_plan *p, const lw_graph *g, const lw_compile_opts *o)
 {
     LW_TRY(lw_plan_verify(g));
     LW_TRY(lw_rewrite_from(g, p->dev, lw_rewrite_copy, NULL, &p->graph));
+    LW_TRY(check_input_names(p->graph));
     dump(o, "graph", p->graph);
     for (size_t i = 0; i < LW_COUNT(passes); i++) {
         const pass_row *row = &passes[i];

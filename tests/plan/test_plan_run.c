@@ -521,6 +521,24 @@ static void test_first_error_with_its_scope(void **state)
     lab_close(&l);
 }
 
+/* Whoever writes "x" would fill the first one and leave the other as it is. */
+static void test_two_inputs_of_one_name(void **state)
+{
+    (void)state;
+    for (int32_t rows = 1; rows <= 2; rows++)
+        for (int opt = 0; opt <= 1; opt++) {
+            plan_lab l;
+            lw_plan *p = NULL;
+            lab_open(&l, 1, LW_ISA_REF);
+            lw_val a = LAB_X(&l, "x", 2, 4);
+            lab_output(&l, "y", lw_add(l.g, a, LAB_X(&l, "x", rows, 4)));
+            assert_int_equal(lw_compile(l.g, l.dev, &(lw_compile_opts){.opt = opt}, &p), LW_EUSAGE);
+            assert_non_null(strstr(lw_errmsg(), "two inputs named 'x'"));
+            assert_null(p);
+            lab_close(&l);
+        }
+}
+
 static void test_no_gradient_names_the_op(void **state)
 {
     (void)state;
@@ -594,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_plan_is_the_same_everywhere),
         cmocka_unit_test(test_ports),
         cmocka_unit_test(test_first_error_with_its_scope),
+        cmocka_unit_test(test_two_inputs_of_one_name),
         cmocka_unit_test(test_no_gradient_names_the_op),
         cmocka_unit_test(test_missing_output_value),
         cmocka_unit_test(test_frozen_parameters_get_no_gradient),
