@@ -245,7 +245,8 @@ typedef struct lw_attr_rope {
 lw_val lw_rope(lw_graph *g, lw_val x, lw_val table);
 
 lw_val lw_softmax(lw_graph *g, lw_val x);
-lw_val lw_cross_entropy(lw_graph *g, lw_val logits, lw_val labels); /* [M,K], i32[M] -> [M] */
+/* [M,K], i32[M] -> [M]; a negative label skips its row (0), one of K or more makes it NaN. */
+lw_val lw_cross_entropy(lw_graph *g, lw_val logits, lw_val labels);
 
 /* ---- reductions and shapes ----------------------------------------------------------------- */
 

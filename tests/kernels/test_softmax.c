@@ -116,6 +116,43 @@ static void cross_entropy(check *t)
     }
 }
 
+/* A label that names no column: NaN in its row alone, and nothing outside the row is touched. */
+static void no_column(check *t)
+{
+    const lw_softmax_kernels *k = kernels_of(t->isa);
+    for (ptrdiff_t n = 1; n <= 40; n++)
+        for (int add = 0; add <= 1; add++) {
+            const ptrdiff_t pitch = n + 1, total = (ROWS - 1) * pitch + n;
+            const int32_t good[ROWS] = {0, 0, (int32_t)n - 1};
+            const int32_t label[ROWS] = {0, n % 2 ? (int32_t)n : INT32_MAX, (int32_t)n - 1};
+            float *x = check_in(t, total, 1, -3, 3), *dloss = check_in(t, ROWS, 0, 0.5, 2);
+            float *loss[2], *lse[2], *dx[2], *was = check_in(t, total, 0, -1, 1);
+            for (int i = 0; i < 2; i++) {
+                loss[i] = check_out(t, ROWS, 0);
+                lse[i] = check_out(t, ROWS, 0);
+                dx[i] = check_out(t, total, 0);
+                memcpy(dx[i], was, (size_t)total * sizeof *was);
+                k->xent_forward(loss[i], lse[i], x, i ? label : good, ROWS, n, pitch);
+                k->xent_backward(dx[i], dloss, lse[i], x, i ? label : good, ROWS, n, pitch, pitch,
+                                 add);
+            }
+            check_same(t, lse[1], lse[0], ROWS * sizeof(float), "lse n=%td", n);
+            for (ptrdiff_t r = 0; r < ROWS; r++)
+                for (ptrdiff_t j = 0; j < pitch && r * pitch + j < total; j++) {
+                    const ptrdiff_t i = r * pitch + j;
+                    const int bad = r == 1 && j < n;
+                    t->compared++;
+                    if (bad ? !isnan(dx[1][i]) : memcmp(&dx[1][i], &dx[0][i], sizeof(float)) != 0)
+                        fail_msg("%s: row %td, column %td of %td: dx %g", lw_isa_name(t->isa), r, j,
+                                 n, (double)dx[1][i]);
+                }
+            if (!isnan(loss[1][1]) || loss[1][0] != loss[0][0] || loss[1][2] != loss[0][2])
+                fail_msg("%s: losses of %td columns: %g %g %g", lw_isa_name(t->isa), n,
+                         (double)loss[1][0], (double)loss[1][1], (double)loss[1][2]);
+            check_next(t);
+        }
+}
+
 /* Slopes of sum g . softmax(x) and of the cross-entropy by central differences. */
 static void differences(check *t)
 {
@@ -153,6 +190,7 @@ int main(int argc, char **argv)
     static const check_case cases[] = {{"softmax", softmax},
                                        {"extremes", extremes},
                                        {"cross_entropy", cross_entropy},
+                                       {"no_column", no_column},
                                        {"differences", differences}};
     return check_main(argc, argv, "softmax", cases, LW_COUNT(cases));
 }

@@ -25,8 +25,8 @@
 /* lse[rows] = log sum_j exp(x_j). */
 #define LW_SOFTMAX_LSE(name, real) \
     void name(real *lse, const real *x, ptrdiff_t rows, ptrdiff_t n, ptrdiff_t x_pitch)
-/* loss[rows] = lse - x[label], lse[rows]. A negative label marks a row to skip: loss 0. Labels must
- * be < n. */
+/* loss[rows] = lse - x[label], lse[rows]. A negative label marks a row to skip: loss 0. One of n or
+ * more names no column: the loss is NaN, and so is the row's gradient. */
 #define LW_SOFTMAX_XENT_FORWARD(name, real)                                               \
     void name(real *loss, real *lse, const real *x, const int32_t *label, ptrdiff_t rows, \
               ptrdiff_t n, ptrdiff_t x_pitch)
