@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 lw_test(test_device plan/test_device.c models store backend formats base)
 lw_test(test_device_cpu plan/test_device_cpu.c models store backend formats base)
+lw_test(test_plan_borders plan/test_plan_borders.c models store backend formats base)
 lw_test(test_plan_derived plan/test_plan_derived.c models store backend formats base)
 lw_test(test_plan_dump plan/test_plan_dump.c models store backend formats base)
 lw_test(test_plan_fuse plan/test_plan_fuse.c models store backend formats base)
@@ -14,7 +15,7 @@ lw_test(test_plan_chain plan/test_plan_chain.c models store backend formats base
 lw_test(test_plan_slices plan/test_plan_slices.c models store backend formats base)
 lw_test(test_plan_window plan/test_plan_window.c models store backend formats base)
 lw_test(test_plan_winograd plan/test_plan_winograd.c models store backend formats base)
-foreach(name chain derived dump fuse join memory precision rewrite run slices window winograd)
+foreach(name borders chain derived dump fuse join memory precision rewrite run slices window winograd)
   target_sources(test_plan_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c)
 endforeach()
 target_sources(test_device PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c ${CMAKE_SOURCE_DIR}/tests/plan/plan_prover.c)
