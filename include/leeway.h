@@ -13,13 +13,15 @@
  *
  * Ownership: whoever opens an object closes it. *_close and *_free take the address of the pointer,
  * accept a null pointer inside, and set it to NULL. A session and a sampler borrow their device and
- * their model: free them first. A GPU that computed with a model has its weights: close the model
- * before that device. In a callback devices, models and what is running stay open:
+ * their model: free them first. A GPU that was asked to compute with a model, by a session or a sampler
+ * that was made for both or could not be made, may have its weights: close the model before that device, and open
+ * it once more for another device. In a callback devices, models and what is running stay open:
  * lw_error_message() says so, and the pointer keeps its value.
  *
  * Threads: any object may be used by one thread at a time; different devices are independent.
  *
- * Memory: a session allocates when it is made; lw_session_run, _set and _get do not allocate.
+ * Memory: a session allocates when it is made; lw_session_run, _set and _get do not allocate (but the set that ends a
+ * borrow, on a GPU). Arrays begin at a multiple of 4 bytes.
  *
  * Layouts are PyTorch's: pictures are [N,C,H,W], row-major, 32-bit floats (little-endian x86-64).
  *
@@ -136,7 +138,7 @@ typedef struct lw_model lw_model;
 
 typedef struct lw_model_info {
     size_t size;         /* set by the caller */
-    const char *kind;    /* "unet" or "encoder" */
+    const char *kind;    /* "unet", "dit" or "encoder" */
     const char *network; /* "UNet2DModel", "leeway", "resnet20", ...; lives as long as the model */
     int64_t parameters;
     int channels;   /* of its input pictures */
@@ -173,7 +175,8 @@ typedef enum lw_element { LW_ELEMENT_F32 = 1, LW_ELEMENT_I32 = 2 } lw_element;
 
 /*
  * A U-Net has inputs x [N,C,H,W] and t [N] (time, f32), class [N] (i32) and latent [N,K] where the
- * model has them, and the output y [N,C,H,W]. An encoder has x [N,3,H,W] in [-1,1] and, of these
+ * model has them, and the output y [N,C,H,W]; a DiT also styles [N,K] (i32), a network of live video condition
+ * [N,C,H,W]. An encoder has x [N,3,H,W] in [-1,1] and, of these
  * outputs, those its family offers: logits [N,K], pooled and cls [N,F], tokens [N,T,C], the maps s0,
  * s1, ... [N,C,h,w] (docs/encoders.md).
  */
@@ -196,8 +199,8 @@ LW_API int lw_session_tensors(const lw_session *session); /* how many, inputs fi
 LW_API int lw_session_tensor(const lw_session *session, int index, lw_tensor_info *info);
 
 /* Copies a whole input. bytes must be the tensor's. Unknown names, outputs and wrong sizes are
- * LW_ERROR_USAGE; classes outside their range LW_ERROR_FORMAT. The copy stays until it is set
- * again. */
+ * LW_ERROR_USAGE, and so is a callback of the session's own; classes outside their range
+ * LW_ERROR_FORMAT. The copy stays until it is set again. */
 LW_API int lw_session_set(lw_session *session, const char *name, const void *data, size_t bytes);
 /*
  * Since 3. The input is the caller's memory, read by every run and copied by none, until it is set, is
@@ -218,7 +221,7 @@ typedef struct lw_session_rows {
     void *out;
 } lw_session_rows;
 /* Any number of rows, batch by batch; 1 to 32 tensors. A row's result depends on no other row.
- * callbacks may be NULL. */
+ * callbacks may be NULL. Where it is stopped, or the device fails, rows before may have been written. */
 LW_API int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows *tensors,
                                int count, const lw_callbacks *callbacks);
 
@@ -287,8 +290,8 @@ typedef struct lw_field_request {
     const float *x;                  /* [groups, generated, slots, channels] */
     const float *positive;           /* [groups, positives, slots, channels] */
     const float *uncond;             /* [groups, unconditional, slots, channels], or NULL */
-    const float *uncond_weight;      /* [groups], or NULL: 0 */
-    const double *temperatures;      /* [temperature_count], each > 0 */
+    const float *uncond_weight;      /* [groups], each 0 to 1e6, or NULL: 0 */
+    const double *temperatures;      /* [temperature_count], each 1e-30 to 1e30 */
     int temperature_count;           /* 1 .. LW_FIELD_MAX_TEMPERATURES */
     int rows_only;                   /* not 0: no softmax over the generated samples */
     lw_field_variant variant;

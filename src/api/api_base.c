@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Versions, errors, sized structs, devices. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,11 +25,18 @@ int lw_api_version(void)
     return LW_API_VERSION;
 }
 
+static char release_text[96];
+
+static void write_release(void)
+{
+    snprintf(release_text, sizeof release_text, "%s (%s)", lw_build_version(), lw_build_commit());
+}
+
 const char *lw_api_release(void)
 {
-    static _Thread_local char text[96];
-    snprintf(text, sizeof text, "%s (%s)", lw_build_version(), lw_build_commit());
-    return text;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, write_release);
+    return release_text;
 }
 
 const char *lw_error_message(void)
@@ -101,10 +109,14 @@ static bool is_running(const void *object)
     return false;
 }
 
+int lw_api_idle(const void *object, const char *what)
+{
+    return is_running(object) ? lw_fail(LW_EUSAGE, "%s: called in a callback of its own", what) : 0;
+}
+
 int lw_api_enter(lw_api_use *use, const void *object, const char *what)
 {
-    if (is_running(object))
-        return lw_fail(LW_EUSAGE, "%s: called in a callback of its own", what);
+    LW_TRY(lw_api_idle(object, what));
     *use = (lw_api_use){object, running};
     running = use;
     return 0;

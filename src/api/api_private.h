@@ -35,7 +35,9 @@ typedef struct lw_api_use {
     const void *object;
     struct lw_api_use *outer;
 } lw_api_use;
-/* LW_EUSAGE: a call with this object is running. lw_api_leave undoes it. */
+/* LW_EUSAGE: a call with this object is running. */
+int lw_api_idle(const void *object, const char *what);
+/* The same, or this one is running, until lw_api_leave. */
 int lw_api_enter(lw_api_use *use, const void *object, const char *what);
 void lw_api_leave(const lw_api_use *use);
 /* Is a call with this object running, or, NULL, any? Then lw_error_message() says that `what` stays

@@ -135,10 +135,12 @@ static int look(void *self, int64_t first, int64_t n, int32_t done, const float 
     return done < lw_sampler_evaluations(w->sampler) && should_stop(self);
 }
 
-static int check_request(const lw_network *n, int64_t first, int64_t count, const int32_t *classes)
+/* batch: pictures are numbered up to the end of the last one. */
+static int check_request(const lw_network *n, int32_t batch, int64_t first, int64_t count,
+                         const int32_t *classes)
 {
     int64_t row = (int64_t)lw_picture_side(n) * lw_picture_side(n) * lw_picture_channels(n);
-    if (first < 0 || count < 0 || first > INT64_MAX - count || count > INT64_MAX / 8 / row)
+    if (first < 0 || count < 0 || first > INT64_MAX - batch - count || count > INT64_MAX / 8 / row)
         return lw_fail(LW_EUSAGE, "%lld pictures from number %lld on: out of range",
                        (long long)count, (long long)first);
     if (classes && n->classes == 0)
@@ -184,7 +186,8 @@ int lw_sampler_pictures(lw_sampler *sampler, int64_t first, int64_t count, const
     API_NEED(pixels);
     if (callbacks)
         LW_TRY(API_READ(w.calls, callbacks));
-    LW_TRY(check_request(lw_sampler_net(sampler), first, count, classes));
+    LW_TRY(
+        check_request(lw_sampler_net(sampler), lw_sampler_batch(sampler), first, count, classes));
     LW_TRY(lw_api_enter(&use, sampler, "lw_sampler_pictures"));
     lw_sampler_watch(sampler, look, &w);
     int rc = run(sampler, &w, first, count, classes, pixels);

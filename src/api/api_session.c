@@ -142,6 +142,7 @@ int lw_session_set(lw_session *session, const char *name, const void *data, size
     LW_TRY(find(session, name, bytes, &p));
     if (p->output)
         return lw_fail(LW_EUSAGE, "tensor '%s' is an output", name);
+    LW_TRY(lw_api_idle(session, "lw_session_set"));
     return lw_forward_set(session->forward, p, p->shape[0], data);
 }
 
@@ -159,6 +160,7 @@ int lw_session_borrow(lw_session *session, const char *name, const void *data, s
     if ((uintptr_t)data % sizeof(float) != 0)
         return lw_fail(LW_EUSAGE, "tensor '%s': its memory begins at no multiple of %zu bytes",
                        name, sizeof(float));
+    LW_TRY(lw_api_idle(session, "lw_session_borrow"));
     return lw_forward_bind(session->forward, p, data);
 }
 
@@ -229,6 +231,8 @@ int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows
         if (p->output ? !tensors[i].out || tensors[i].in : !tensors[i].in || tensors[i].out)
             return lw_fail(LW_EUSAGE, "tensor '%s' is an %s: set its .%s and nothing else", p->name,
                            p->output ? "output" : "input", p->output ? "out" : "in");
+        if (!p->output) /* before anything is written */
+            LW_TRY(lw_forward_check(session->forward, p, rows, tensors[i].in));
         feed[i] = (lw_feed){.name = p->name, .in = tensors[i].in, .out = tensors[i].out};
     }
     lw_observer o = {.self = &c, .progress = report, .should_stop = should_stop};

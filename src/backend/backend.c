@@ -2,6 +2,7 @@
 /* The devices by name. */
 #include "backend/backend.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -74,30 +75,34 @@ lw_conv_choices lw_backend_tuned(void)
     return tuned;
 }
 
-static char failure[256]; /* the first of any device, else empty */
+/* The first failure of any device. Devices of several threads may fail at once. */
+static char failure[256];
+static atomic_bool failing, failed;
 
 void lw_backend_fail(const char *why)
 {
-    if (!*failure)
-        snprintf(failure, sizeof failure, "%s", why);
+    if (atomic_exchange(&failing, true))
+        return;
+    snprintf(failure, sizeof failure, "%s", why);
+    atomic_store(&failed, true);
 }
 
 int lw_backend_failed(void)
 {
-    return *failure ? lw_fail(LW_EDEVICE, "the device failed: %s", failure) : 0;
+    return atomic_load(&failed) ? lw_fail(LW_EDEVICE, "the device failed: %s", failure) : 0;
 }
 
 int lw_backend_failed_on(const lw_device *device)
 {
-    return device->failed ? lw_backend_failed() : 0;
+    return device->failed ? lw_fail(LW_EDEVICE, "%s: %s", device->name, device->why) : 0;
 }
 
 bool lw_backend_working(void)
 {
-    return !*failure;
+    return !atomic_load(&failed);
 }
 
-static bool refused, begun;
+static atomic_bool refused, begun;
 static void (*on_begin)(void);
 
 void lw_backend_refuse(void)
@@ -112,9 +117,8 @@ bool lw_backend_refused(void)
 
 void lw_backend_begin(void)
 {
-    if (!begun && on_begin)
+    if (!atomic_exchange(&begun, true) && on_begin)
         on_begin();
-    begun = true;
 }
 
 bool lw_backend_begun(void)

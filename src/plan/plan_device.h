@@ -100,7 +100,8 @@ typedef struct lw_device {
     const lw_memory *memory;
     struct lw_derived *derived; /* blocks that its execs share (plan_derived.c) */
     void *self;
-    bool failed; /* what is read from it from then on is not a number: no result */
+    bool failed;     /* what is read from it from then on is not a number: no result */
+    const char *why; /* that; the device's own text */
     /* Fills *out for a node; arg memory from the arena. LW_EUNSUPPORTED names the op. Bit i of `fixed`: input i is
      * absent, or the same in every run: a weight, a constant, or what prepare steps made of them. */
     int (*lower)(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, uint32_t fixed,

@@ -112,6 +112,8 @@ int lw_forward_new(lw_device *dev, const lw_network *n, const lw_forward_opts *o
     for (int i = 0; i < (*out)->n_port; i++)
         if (lw_str_eq((*out)->port[i].name, "class"))
             (*out)->port[i].below = lw_network_class_ids(n);
+        else if (lw_str_eq((*out)->port[i].name, "styles"))
+            (*out)->port[i].below = n->style_words;
     return 0;
 }
 
@@ -223,12 +225,18 @@ int lw_forward_bind(lw_forward *f, const lw_port *p, const void *data)
     return 0;
 }
 
-int lw_forward_set(lw_forward *f, const lw_port *p, int64_t rows, const void *data)
+int lw_forward_check(const lw_forward *f, const lw_port *p, int64_t rows, const void *data)
 {
     for (int64_t i = 0; p->below > 0 && i < rows * p->row; i++)
         if (((const int32_t *)data)[i] < 0 || ((const int32_t *)data)[i] >= p->below)
             return lw_fail(LW_EFORMAT, "%s: %s %d is not in 0 .. %d", f->name, p->name,
                            (int)((const int32_t *)data)[i], (int)p->below - 1);
+    return 0;
+}
+
+int lw_forward_set(lw_forward *f, const lw_port *p, int64_t rows, const void *data)
+{
+    LW_TRY(lw_forward_check(f, p, rows, data));
     LW_TRY(lw_forward_bind(f, p, NULL));
     void *dst = lw_forward_input(f, p->name);
     if (f->planar && p->rank == 4)

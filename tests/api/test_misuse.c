@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <limits.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -114,6 +115,9 @@ static void huge_sizes(void **state)
     assert_refused(LW_ERROR_USAGE, "steps", lw_sampler_open(device, model, &o, &none));
     assert_refused(LW_ERROR_USAGE, "range", lw_sampler_pictures(p, 0, INT64_MAX, NULL, NULL, x));
     assert_refused(LW_ERROR_USAGE, "range", lw_sampler_pictures(p, INT64_MAX, 1, NULL, NULL, x));
+    assert_refused(
+        LW_ERROR_USAGE, "range",
+        lw_sampler_pictures(p, INT64_MAX - 1, 1, NULL, NULL, x)); /* the last of a batch */
     assert_refused(LW_ERROR_USAGE, ".size", lw_sampler_pictures(p, 0, 1, NULL, &c, x));
     assert_refused(LW_ERROR_USAGE, "level is 4", lw_set_log(4, NULL, NULL));
     assert_refused(LW_ERROR_USAGE, "level is -1", lw_set_log(-1, NULL, NULL));
@@ -133,7 +137,7 @@ typedef struct caller {
 /* Closes and calls whatever it can reach. */
 static void interfere(caller *c)
 {
-    float x[PIXELS] = {0};
+    float x[2 * PIXELS] = {0};
     lw_session_rows io = {.name = "x", .in = x};
     lw_device *d = device;
     lw_model *m = model;
@@ -148,6 +152,8 @@ static void interfere(caller *c)
         lw_session_free(&s);
         assert_ptr_equal(s, c->session);
         assert_refused(LW_ERROR_USAGE, "callback of its own", lw_session_run(s));
+        assert_refused(LW_ERROR_USAGE, "callback of its own", lw_session_set(s, "x", x, sizeof x));
+        assert_refused(LW_ERROR_USAGE, "callback of its own", lw_session_borrow(s, "x", NULL, 0));
         assert_refused(LW_ERROR_USAGE, "callback of its own",
                        lw_session_run_rows(s, 1, &io, 1, NULL));
     }
@@ -209,6 +215,67 @@ static void rows_under_fire(void **state)
     assert_memory_equal(plain, seen, 2 * PIXELS * sizeof *seen);
     lw_session_free(&me.session); /* nothing runs any more */
     assert_null(me.session);
+}
+
+/* What is wrong with a later row is found before a row is written. */
+static void a_wrong_row_writes_nothing(void **state)
+{
+    (void)state;
+    static float x[ROWS * PIXELS], y[ROWS * PIXELS], as_it_was[ROWS * PIXELS];
+    const int32_t classes[ROWS] = {0, 1, 2, 99, 0};
+    lw_session *s = new_session(2);
+    lw_session_rows io[] = {
+        {.name = "x", .in = x}, {.name = "class", .in = classes}, {.name = "y", .out = y}};
+    assert_refused(LW_ERROR_FORMAT, "class 99", lw_session_run_rows(s, ROWS, io, 3, NULL));
+    assert_memory_equal(y, as_it_was, sizeof y);
+    lw_session_free(&s);
+}
+
+/* ---- the drift field --------------------------------------------------------------------------- */
+
+static void fields_of_no_numbers(void **state)
+{
+    (void)state;
+    enum { N = 4, C = 3 };
+    static const float odd[] = {-1.0f, 1e7f, INFINITY, NAN};
+    static const double hot[] = {1e-300, 1e46, 0.0, -1.0, INFINITY};
+    float x[N * C], positive[N * C], negative[N * C], weight = 1.0f;
+    double tau = 0.5;
+    for (int i = 0; i < N * C; i++) {
+        x[i] = (float)i;
+        positive[i] = (float)(i * i % 7);
+        negative[i] = (float)(i % 5);
+    }
+    lw_field_request r = {.size = sizeof r,
+                          .channels = C,
+                          .generated = N,
+                          .positives = N,
+                          .unconditional = N,
+                          .x = x,
+                          .positive = positive,
+                          .uncond = negative,
+                          .uncond_weight = &weight,
+                          .temperatures = &tau,
+                          .temperature_count = 1};
+    assert_int_equal(lw_field_run(device, &r, NULL), 0);
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        weight = odd[i];
+        assert_refused(LW_ERROR_USAGE, "weight 0 is", lw_field_run(device, &r, NULL));
+    }
+    weight = 1.0f;
+    for (size_t i = 0; i < sizeof hot / sizeof *hot; i++) {
+        tau = hot[i];
+        assert_refused(LW_ERROR_USAGE, "temperature", lw_field_run(device, &r, NULL));
+    }
+    tau = 0.5;
+    float *const arrays[] = {x, positive, negative};
+    for (size_t i = 0; i < 3; i++) { /* at every level, the plain one too */
+        const float was = arrays[i][2];
+        arrays[i][2] = NAN;
+        assert_refused(LW_ERROR_USAGE, "element 2 is", lw_field_run(device, &r, NULL));
+        arrays[i][2] = was;
+    }
+    assert_int_equal(lw_field_run(device, &r, NULL), 0);
 }
 
 static void pictures_under_fire(void **state)
@@ -423,11 +490,15 @@ static int tear_down(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_pointers),       cmocka_unit_test(closed_twice),
-        cmocka_unit_test(huge_sizes),          cmocka_unit_test(rows_under_fire),
-        cmocka_unit_test(pictures_under_fire), cmocka_unit_test(log_lines),
-        cmocka_unit_test(borrowed_inputs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(null_pointers),
+                                       cmocka_unit_test(closed_twice),
+                                       cmocka_unit_test(huge_sizes),
+                                       cmocka_unit_test(rows_under_fire),
+                                       cmocka_unit_test(a_wrong_row_writes_nothing),
+                                       cmocka_unit_test(fields_of_no_numbers),
+                                       cmocka_unit_test(pictures_under_fire),
+                                       cmocka_unit_test(log_lines),
+                                       cmocka_unit_test(borrowed_inputs)};
     if (argc != 2)
         return 2;
     unet_dir = argv[1];

@@ -46,6 +46,7 @@ int lw_cuda_check(cuda *d, int rc, const char *what)
         snprintf(d->why, sizeof d->why, "%s: %s", what,
                  lw_cuda_error(&d->cu, rc, text, sizeof text));
         lw_backend_fail(d->why);
+        d->dev.why = d->why;
     }
     d->dev.failed = true;
     return lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why);

@@ -231,6 +231,9 @@ static void print_names(const lw_bench *b)
 static int check_precision(const bench_cli *o)
 {
     const char *suite = o->c.suite;
+    if (o->c.precision == LW_NUM_S8 && suite && lw_str_eq(suite, "sampling"))
+        return lw_fail(LW_EUSAGE, "bench sampling: --precision int8 needs a model folder's ranges, "
+                                  "and these networks have none: f32 or bf16");
     if (o->c.precision == LW_NUM_F32 || !suite || lw_str_eq(suite, "stream") ||
         lw_str_eq(suite, "sampling") || lw_str_eq(suite, "resolution"))
         return 0;

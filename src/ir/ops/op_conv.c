@@ -82,8 +82,9 @@ static int check_projection(const lw_graph *g, const lw_node *n, lw_type y)
     if (x.rank != 4 || x.dim[0] != y.dim[0] || x.dim[1] != y.dim[1] || x.dim[2] != y.dim[2])
         return lw_op_fail(g, n, "what is projected must have the result's pixels");
     if (!lw_op_packed(g, n->in[PROJECT_W]) &&
-        lw_type_count(in_type(g, n, PROJECT_W)) != (int64_t)y.dim[3] * x.dim[3])
-        return lw_op_fail(g, n, "weight of the projection must be [O,1,1,P]");
+        (lw_type_count(in_type(g, n, PROJECT_W)) != (int64_t)y.dim[3] * x.dim[3] ||
+         !lw_op_is_f32(g, n, PROJECT_W)))
+        return lw_op_fail(g, n, "weight of the projection must be f32 [O,1,1,P]");
     return 0;
 }
 

@@ -18,6 +18,9 @@ static int check_opts(const lw_field_opts *o)
     for (int i = 0; i < o->n_tau; i++)
         if (!(o->tau[i] > 0) || !isfinite(o->tau[i]))
             return lw_fail(LW_EUSAGE, "drift field: temperature %g must be positive", o->tau[i]);
+        else if (o->tau[i] < 1e-30 || o->tau[i] > 1e30) /* kernels compute with f32 */
+            return lw_fail(LW_EUSAGE, "drift field: temperature %g must be 1e-30 to 1e30",
+                           o->tau[i]);
     if (o->own_scale && o->variant == LW_DRIFT_PLAIN)
         return lw_fail(LW_EUSAGE,
                        "drift field: the plain variant rescales nothing, so a slot has no "
@@ -55,17 +58,26 @@ static int check_reach(const char *name, const float *v, int64_t count, int64_t 
     return 0;
 }
 
-/* The kernels say NaN where a vector is out of reach; only then is it looked for. */
-static int check_scale(const lw_field_arrays *a, double scale)
+/* What weights of the unconditional may be: beyond, f32 cannot tell the other negatives from nothing. */
+static int check_weight_range(const lw_field_arrays *a)
+{
+    for (int64_t i = 0; a->nu > 0 && a->w_u && i < a->g; i++)
+        if (!(a->w_u[i] >= 0.0f && a->w_u[i] <= 1e6f))
+            return lw_fail(LW_EUSAGE, "drift field: weight %lld is %g: must be 0 to 1e6",
+                           (long long)i, (double)a->w_u[i]);
+    return 0;
+}
+
+/* The kernels say NaN where a vector is out of reach, or is none; only then is it looked for. */
+static int check_result(const lw_field_arrays *a, double scale, double loss)
 {
     int64_t each = a->g * a->t * a->c;
-    if (!isnan(scale))
+    if (!isnan(scale) && !isnan(loss))
         return 0;
     LW_TRY(check_reach("generated samples", a->x, each * a->n, a->c, LW_EUSAGE, ""));
     LW_TRY(check_reach("positives", a->pos, each * a->np, a->c, LW_EUSAGE, ""));
     LW_TRY(check_reach("unconditional negatives", a->unc, each * a->nu, a->c, LW_EUSAGE, ""));
-    return lw_fail(LW_EUSAGE, "drift field: the mean distance is not a number; weights must be "
-                              "finite and not negative");
+    return lw_fail(LW_EUSAGE, "drift field: the result is not a number: scale all arrays alike");
 }
 
 /* The operator's record; its sizes are counted in 32 bits. */
@@ -209,6 +221,7 @@ int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_a
     lw_attr_drift at;
     field_plan p = {0};
     LW_TRY(fill_record(&at, opts, a));
+    LW_TRY(check_weight_range(a));
     int rc = open_plan(&p, dev, &at, a);
     if (rc == 0) {
         out->work_bytes = lw_plan_get_info(p.plan).frame_bytes - p.bytes;
@@ -216,7 +229,7 @@ int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_a
     }
     close_plan(&p);
     LW_TRY(rc);
-    LW_TRY(check_scale(a, (double)stats[0]));
+    LW_TRY(check_result(a, (double)stats[0], (double)stats[2]));
     READ_STATS(out, at.n_tau, stats);
     return 0;
 }
