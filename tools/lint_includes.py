@@ -18,7 +18,7 @@ for row in re.findall(r"^ *lw_folder\(([^)]*)\)", (SRC.parent / "CMakeLists.txt"
 ONLY = {
     "pthread.h": ["base/thread/pool.c", "base/thread/ring.c", "base/thread/mailbox.c", "base/log.c"],
     "threads.h": [],
-    "stdatomic.h": ["base/thread/pool.c", "base/thread/ring.c", "base/memory.c"],
+    "stdatomic.h": ["base/thread/pool.c", "base/thread/ring.c", "base/memory.c", "backend/backend.c"],
     "immintrin.h": ["kernels/"],
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Versions, errors, sized structs, devices. */
-#include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "api/api_private.h"
@@ -25,18 +23,9 @@ int lw_api_version(void)
     return LW_API_VERSION;
 }
 
-static char release_text[96];
-
-static void write_release(void)
-{
-    snprintf(release_text, sizeof release_text, "%s (%s)", lw_build_version(), lw_build_commit());
-}
-
 const char *lw_api_release(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, write_release);
-    return release_text;
+    return lw_build_release();
 }
 
 const char *lw_error_message(void)

@@ -14,6 +14,11 @@ const char *lw_build_commit(void)
     return LW_COMMIT;
 }
 
+const char *lw_build_release(void)
+{
+    return LW_VERSION " (" LW_COMMIT ")";
+}
+
 const char *lw_build_compiler(void)
 {
 #if defined(__clang__)
