@@ -37,7 +37,7 @@ make_gpu() {
 # remake FILE: what this file is part of
 remake() {
     case $1 in
-    */cuda_pixels_stay.h) make_gpu "$dir/$kernels/cuda_wgmma.cu" ;;
+    */cuda_halo.h) make_gpu "$dir/$kernels/cuda_wgmma.cu" ;;
     */cuda_tiles.h) make_gpu "$dir/$kernels/cuda_wgmma.cu" "$dir/$kernels/cuda_ffma.cu" ;;
     *.h) make_gpu "$dir/$kernels"/*.cu ;;
     *) make_gpu "$dir/$1" ;;
@@ -56,12 +56,12 @@ make_tests() {
 }
 # of_tiles FILE: do cases of tiles say all about it?
 of_tiles() {
-    case $1 in */cuda_tiles.h | */cuda_pixels_stay.h | */cuda_wgmma.cu | */cuda_ffma.cu) ;; *) false ;; esac
+    case $1 in */cuda_tiles.h | */cuda_halo.h | */cuda_wgmma.cu | */cuda_ffma.cu) ;; *) false ;; esac
 }
 passes_tiles() { # the small ones first
-    passes_ops few_tiles,narrow,apart,deep,twice,rgb_tiles,dx_tiles,conv1_tiles,stay_parts,stay_eight &&
-        passes_ops some_tiles,parts_tiles,many_tiles && passes_device '*projection*' &&
-        LW_EMULATED_MULTIPROCESSORS=1 passes_ops conv3_stay,half_tiles
+    passes_ops few_tiles,narrow,apart,deep,twice,rgb_tiles,dx_tiles,conv1_tiles,halo_splits,halo_eight &&
+        passes_ops some_tiles,splits_tiles,many_tiles && passes_device '*projection*' &&
+        LW_EMULATED_MULTIPROCESSORS=1 passes_ops conv3_halo,half_tiles
 }
 passes_ops() { # passes_ops PARTS: cases with one of these in their names; ops.: all
     LD_LIBRARY_PATH=$dir/gpu timeout 300 "$tests/leeway-check" --device cuda --first --filter "$1" >/dev/null 2>&1
@@ -120,10 +120,10 @@ on_host() { # on_host FILE FROM INSTEAD [K]
 barriers() {
     waits='LW_(SYNC|SYNC_WARP|COPY_WAIT|COPY_COMMIT|FENCE_FOR_CORES|GROUP_COMMIT|CLUSTER_ARRIVE|CLUSTER_WAIT)[(][)]'
     waits="^ *($waits|LW_(COPY_WAIT_BUT|GROUP_WAIT_FOR)[(][0-9][)]|lw_copy_wait_for[(].*[)]);\$"
-    for f in "$kernels"/*.cu "$kernels"/cuda_port.h "$kernels"/cuda_tiles.h "$kernels"/cuda_pixels_stay.h; do
+    for f in "$kernels"/*.cu "$kernels"/cuda_port.h "$kernels"/cuda_tiles.h "$kernels"/cuda_halo.h; do
         if [ -n "$1" ] && ! of_tiles "$f"; then continue; fi
         # not the barrier before a count (blocks run one after the other here), that of a word which only a sum of
-        # zero may replace too early, and waits behind the last place, where no copy is underway
+        # zero may replace too early, and waits behind the last stage, where no copy is underway
         # shellcheck disable=SC2013 # line numbers
         for line in $(awk -v waits="$waits" '$0 ~ waits && before !~ /lw_write[(]own|bool mine/ &&
             !(FILENAME ~ /_(wgmma|ffma)[.]cu/ && /COPY_WAIT/) {print NR} {before = $0}' "$f"); do
@@ -158,7 +158,7 @@ packed_kernels() {
         in_kernel cuda_mma.cu "mma_tile(&a, PRODUCT_$kind, true" "mma_tile(&a, PRODUCT_$kind, false"
     done
     # on their way to shared memory
-    in_kernel cuda_mma.cu 'lw_copy_async(right + (at ^ 1) * PLACE' 'lw_copy_async(right + at * PLACE'
+    in_kernel cuda_mma.cu 'lw_copy_async(right + (at ^ 1) * STAGE' 'lw_copy_async(right + at * STAGE'
     in_kernel cuda_mma.cu '!(packed && a->chunks)' '!packed'
     in_kernel cuda_mma.cu 'if (!packed)' 'if (true)' 2
     make_gpu "$dir/$kernels/cuda_mma.cu"
@@ -265,7 +265,7 @@ tiles() {
     in_kernel cuda_ffma.cu '(q ^ row % 8) * 16' 'q * 16'
     # rows and columns behind the last
     in_kernel cuda_tiles.h 'r < a->phase_rows ? y : -0x4000' y
-    in_kernel cuda_tiles.h 'there && s->column0 + row + i * apart < a->n' there
+    in_kernel cuda_tiles.h 'there && s->column0 + row + i * row_stride < a->n' there
     in_kernel cuda_tiles.h 'r >= a->phase_rows' 'r > a->phase_rows'
     # taps of a kind of pixels, and the row that is written
     in_kernel cuda_tiles.h '(s->phase_y + a->pad_t) % a->phases' 's->phase_y % a->phases'
@@ -281,21 +281,21 @@ tiles() {
     in_kernel cuda_tiles.h 'a->flat ? s->c < a->c' 'a->flat ? true'
     in_kernel cuda_tiles.h 'there && s->y[i] >= 0' there
     # the ring
-    in_kernel cuda_tiles.h 's->now + 1 == t.places' 's->now + 2 == t.places'
-    in_kernel cuda_tiles.h 's->next + 1 == t.places' 's->next + 2 == t.places'
+    in_kernel cuda_tiles.h 's->now + 1 == t.stages' 's->now + 2 == t.stages'
+    in_kernel cuda_tiles.h 's->next + 1 == t.stages' 's->next + 2 == t.stages'
     in_kernel cuda_tiles.h 's->next = t.ahead;' 's->next = t.ahead - 1;'
     in_kernel cuda_tiles.h 'lw_copy_wait_for(t.ahead - 1)' 'lw_copy_wait_for(t.ahead)'
     in_kernel cuda_tiles.h 's->step + t.ahead < s->n' 's->step + t.ahead + 1 < s->n'
-    # parts: where they begin, one left out, the count for the next run
-    in_kernel cuda_tiles.h 'a->apart ? tile_part_begin(a, steps, s->part) : 0' 0
-    in_kernel cuda_ffma.cu 'k + m < a->parts' 'k + m + 1 < a->parts'
-    in_kernel cuda_ffma.cu '== (uint32_t)a->parts - 1' '== (uint32_t)a->parts'
+    # split-K: where splits begin, one left out, the count for the next run
+    in_kernel cuda_tiles.h 'a->split_blocks ? tile_split_begin(a, steps, s->split) : 0' 0
+    in_kernel cuda_ffma.cu 'k + m < a->splits' 'k + m + 1 < a->splits'
+    in_kernel cuda_ffma.cu '== (uint32_t)a->splits - 1' '== (uint32_t)a->splits'
     in_kernel cuda_ffma.cu 'a->arrived[s->tile] = 0;' ';'
-    # the same of a cluster: a part left out, in the first place or the second; which rows are a block's
-    in_kernel cuda_wgmma.cu 'p < a->parts' 'p + 1 < a->parts'
-    in_kernel cuda_wgmma.cu 'p < a->parts' 'p + 1 < a->parts' 2
-    in_kernel cuda_tiles.h 's->part * apart' 0
-    in_kernel cuda_tiles.h 'a->parts * apart' apart
+    # the same of a cluster: a split left out, at the first text or the second; which rows are a block's
+    in_kernel cuda_wgmma.cu 'p < a->splits' 'p + 1 < a->splits'
+    in_kernel cuda_wgmma.cu 'p < a->splits' 'p + 1 < a->splits' 2
+    in_kernel cuda_tiles.h 's->split * row_stride' 0
+    in_kernel cuda_tiles.h 'a->splits * row_stride' row_stride
     in_kernel cuda_tiles.h 's->tile = bx / shares' 's->tile = bx'
     in_kernel cuda_tiles.h 'total[i] += sum[i];' ';'
     in_kernel cuda_wgmma.cu 'sum[i] += total[i];' ';'
@@ -304,43 +304,43 @@ tiles() {
     in_kernel cuda_wgmma.cu 'i * 64 * TILE_ROW + k' k
     in_kernel cuda_wgmma.cu '+ j % 2 * 8;' ';'
     in_kernel cuda_ffma.cu 'warp % across * 4 * wide' 0
-    in_kernel cuda_tiles.h 'lw_divide(b->row[i] < 0 ? 0 : b->row[i], &a->pixels)' 0
+    in_kernel cuda_tiles.h 'lw_divide(e->row[i] < 0 ? 0 : e->row[i], &a->pixels)' 0
     in_kernel cuda_tiles.h 'a->residual && !a->drop_rows' false
     in_kernel cuda_tiles.h 'if (a->bias)' 'if (false)'
     # rows that are halves of pieces
     in_kernel cuda_tiles.h 't.half ? t.piece / 2 : t.piece' t.piece
-    # pixels that stay: zeros around them, which chunk's they are and when they are through, which tap's weights
-    in_kernel cuda_pixels_stay.h 'p.i < a->h && p.j < a->width' 'p.j < a->width'
-    in_kernel cuda_pixels_stay.h 'p.i < a->h && p.j < a->width' 'p.i < a->h'
-    in_kernel cuda_pixels_stay.h 'r >= 0 && r < a->phase_rows' 'r >= 0'
-    in_kernel cuda_pixels_stay.h '+ s->chunk) * STAY_TAPS' ') * STAY_TAPS'
-    in_kernel cuda_pixels_stay.h 'own ? s->chunk : 0' 0
-    in_kernel cuda_pixels_stay.h 'pixels + chunk % 2 * stay_room(t)' pixels
-    in_kernel cuda_pixels_stay.h 's->tap == t.taps' 's->tap == 0'
-    in_kernel cuda_pixels_stay.h 's->odd ^= s->tile.now == 0;' ';'
-    in_kernel cuda_pixels_stay.h '(s->tile.now + t.ahead) % t.places' '(s->tile.now + t.ahead + 1) % t.places'
-    in_kernel cuda_pixels_stay.h 'column0 + 64 < a->n' 'column0 < 0'
-    in_kernel cuda_pixels_stay.h '(uint32_t)(taps * halves)' '(uint32_t)taps'
-    in_kernel cuda_pixels_stay.h 's->w += bytes, place' place
-    in_kernel cuda_pixels_stay.h 'place += t.columns * TILE_ROW' 'place += bytes'
+    # halo tiles: zeros around pixels, which chunk's they are and when they are done with, which tap's weights
+    in_kernel cuda_halo.h 'p.i < a->h && p.j < a->width' 'p.j < a->width'
+    in_kernel cuda_halo.h 'p.i < a->h && p.j < a->width' 'p.i < a->h'
+    in_kernel cuda_halo.h 'r >= 0 && r < a->phase_rows' 'r >= 0'
+    in_kernel cuda_halo.h '+ s->chunk) * HALO_TAPS' ') * HALO_TAPS'
+    in_kernel cuda_halo.h 'own ? s->chunk : 0' 0
+    in_kernel cuda_halo.h 'pixels + chunk % 2 * halo_room(t)' pixels
+    in_kernel cuda_halo.h 's->tap == t.taps' 's->tap == 0'
+    in_kernel cuda_halo.h 's->odd ^= s->tile.now == 0;' ';'
+    in_kernel cuda_halo.h '(s->tile.now + t.ahead) % t.stages' '(s->tile.now + t.ahead + 1) % t.stages'
+    in_kernel cuda_halo.h 'column0 + 64 < a->n' 'column0 < 0'
+    in_kernel cuda_halo.h '(uint32_t)(taps * halves)' '(uint32_t)taps'
+    in_kernel cuda_halo.h 's->w += bytes, stage' stage
+    in_kernel cuda_halo.h 'stage += t.columns * TILE_ROW' 'stage += bytes'
     in_kernel cuda_wgmma.cu 's.tap / 3 * a->wide.by' 's.tap / 3 * a->width'
-    in_kernel cuda_wgmma.cu 's.tile.step % 2 * stay_room(t)' 0
+    in_kernel cuda_wgmma.cu 's.tile.step % 2 * halo_room(t)' 0
     in_kernel cuda_tiles.h 'at.i == a->oh || at.j == a->ow' 'at.j == a->ow'
     # projections: which chunks a block has of them, their weights and pixels, and when
-    in_kernel cuda_pixels_stay.h 's->tile.part - a->own_parts + 1' 'stay_groups(a, t)'
-    in_kernel cuda_pixels_stay.h 's->tile.part < a->own_parts ? stay_groups(a, t)' 's->tile.part < a->own_parts ? 0'
-    in_kernel cuda_pixels_stay.h 'own ? tile_part_begin(a, all, s->tile.part) : all' 'tile_part_begin(a, all, s->tile.part)'
-    in_kernel cuda_pixels_stay.h 'stay_group_begin(a, t, first))' '0)'
-    in_kernel cuda_pixels_stay.h '(s->tile.column0 / 64) * (a->project_c / 64)' 0
-    in_kernel cuda_pixels_stay.h '(int64_t)a->project_c * 64 * 2' '(int64_t)a->c * 64 * 2'
-    in_kernel cuda_pixels_stay.h 'own ? s->tile.row0 - a->wide.by - 1 : s->tile.row0' 's->tile.row0 - a->wide.by - 1'
-    in_kernel cuda_pixels_stay.h 'own ? a->ldx : a->ld_project' 'a->ldx'
-    in_kernel cuda_pixels_stay.h '(int64_t)chunk * TILE_ROW' 0 2
-    in_kernel cuda_pixels_stay.h 'to += t.rows * TILE_ROW' 'to += 0'
+    in_kernel cuda_halo.h 's->tile.split - a->own_splits + 1' 'halo_groups(a, t)'
+    in_kernel cuda_halo.h 's->tile.split < a->own_splits ? halo_groups(a, t)' 's->tile.split < a->own_splits ? 0'
+    in_kernel cuda_halo.h 'own ? tile_split_begin(a, all, s->tile.split) : all' 'tile_split_begin(a, all, s->tile.split)'
+    in_kernel cuda_halo.h 'halo_group_begin(a, t, first))' '0)'
+    in_kernel cuda_halo.h '(s->tile.column0 / 64) * (a->project_c / 64)' 0
+    in_kernel cuda_halo.h '(int64_t)a->project_c * 64 * 2' '(int64_t)a->c * 64 * 2'
+    in_kernel cuda_halo.h 'own ? s->tile.row0 - a->wide.by - 1 : s->tile.row0' 's->tile.row0 - a->wide.by - 1'
+    in_kernel cuda_halo.h 'own ? a->ldx : a->ld_project' 'a->ldx'
+    in_kernel cuda_halo.h '(int64_t)chunk * TILE_ROW' 0 2
+    in_kernel cuda_halo.h 'to += t.rows * TILE_ROW' 'to += 0'
     in_kernel cuda_wgmma.cu 'if (k + j < n)' ''
     in_kernel cuda_wgmma.cu 's, k == 0, shared' 's, false, shared'
     in_kernel cuda_wgmma.cu 'left = lw_rows_behind(left, t.rows * TILE_ROW)' ';'
-    in_kernel cuda_wgmma.cu 'if (adds && a->parts > 1)' 'if (false)'
+    in_kernel cuda_wgmma.cu 'if (adds && a->splits > 1)' 'if (false)'
     make_gpu "$dir/$kernels/cuda_wgmma.cu" "$dir/$kernels/cuda_ffma.cu"
 }
 

@@ -66,7 +66,7 @@ paste -d, cpu.csv cuda.csv | awk -F, 'NR > 1 {d = $7 - $16; if (d < 0) d = -d; i
 levels cpu.vae.y4m cuda.vae.y4m
 levels cpu.net.y4m cuda.net.y4m
 
-# the same bits in any batch, of products whose depth has parts, too
+# the same bits in any batch, of products with split-K, too
 LD_LIBRARY_PATH='' expect 0 train ddpm $data --base-channels 96 --channel-mult 1 --attn-resolutions 16 \
     --norm-groups 8 --num-res-blocks 1 --batch-size 1 --steps 1 --output-dir deep
 for precision in f32 bf16; do

@@ -6,7 +6,7 @@
  * when the recording was started.
  *
  * LW_EMULATED_FAIL=k lets the k-th call fail (0: none), LW_EMULATED_GPU=none|old|stub plays machines
- * that cannot be used, 8.0 one without products of four warps, LW_EMULATED_BYTES is the memory that a device has,
+ * that cannot be used, 8.0 one without wgmma, LW_EMULATED_BYTES is the memory that a device has,
  * LW_EMULATED_MULTIPROCESSORS what computes in it (132), LW_EMULATED_TRACE=1 names kernels as they are started. At exit of the program
  * LW_EMULATED_REPORT=FILE receives one line: calls made, kernels started, blocks of memory not freed.
  */

@@ -138,7 +138,7 @@ static int next_turn(void)
     return turns[emu_self]++ & 1;
 }
 
-/* The numbers in n words, the lower half first. */
+/* The values in n words, the lower half first. */
 static void halves(float *to, const uint32_t *words, int n, float (*number)(uint16_t bits))
 {
     for (int i = 0; i < n; i++) {
@@ -204,7 +204,7 @@ uint32_t lw_emu_shuffle_xor(uint32_t bits, int lane)
     return of[emu_self ^ lane];
 }
 
-/* ---- products of four warps, which go on by themselves ------------------------------------------ */
+/* ---- products of a warpgroup (wgmma), which are asynchronous ------------------------------------- */
 
 enum { PRODUCTS = 64 };
 /* Of products underway: what they are added to is no number to anyone until all of those were waited for. */
@@ -334,14 +334,14 @@ void lw_emu_barrier_wait(uint64_t *b, uint32_t odd)
 
 enum { GROUP_DEPTH = 16, GROUP_COLUMNS = 128 };
 
-/* Half of the 16 numbers of a row of 128 bytes, whose pieces of 16 lie at their place xor the row's number modulo 8. */
+/* Half of the 16 elements of a row of 128 bytes, whose pieces of 16 lie at their place xor the row's number modulo 8. */
 static const unsigned char *swizzled(const unsigned char *from, int row, int half)
 {
     size_t at = (size_t)(from - lw_emu_shared) + (size_t)row * 128 + (size_t)half * 16;
     return lw_emu_shared + (at ^ (at >> 7 & 7) << 4);
 }
 
-/* A right side as numbers, [lane % 4][k] of that lane's columns, 8 i + 2 (lane % 4) and the one behind. 128 threads multiply
+/* A right side as values, [lane % 4][k] of that lane's columns, 8 i + 2 (lane % 4) and the one behind. 128 threads multiply
  * by the same, one after the other: it is read anew where bytes have changed since. */
 typedef struct right_side {
     uint16_t bits[GROUP_COLUMNS][2][GROUP_DEPTH / 2];

@@ -3,7 +3,7 @@
 # kernel_use.sh FOLDER KERNELS.def NVCC: what ptxas said of every kernel while the program was built (FOLDER/*.use): each of
 # them for 8.0 and 9.0, those of family wgmma for 9.0a alone; at most 80 registers (three blocks of 256 threads on a
 # multiprocessor), nothing spilled, no local memory (ew has 32 bytes, for
-# sines and cosines of numbers beyond 1e5), no products of four warps that wait for each other. Kernels whose shared memory is said at
+# sines and cosines of arguments beyond 1e5), no wgmma that is serialized. Kernels whose shared memory is said at
 # their launch may take what is left to them by as many blocks as that memory has room for. Products of the
 # drift field take up to 128 (two blocks): each thread keeps 64 sums. Attention of bf16 may take 168 (three warps on a quarter
 # of a multiprocessor): its queries, scores and sums of 32 queries a warp are 128.
@@ -13,7 +13,7 @@ dir=$(mktemp -d) || exit 4
 trap 'rm -rf "$dir"' EXIT
 # What lies in the program is an image of each kind of GPU, and behind a header that gives its kind (2: machine code), the length
 # of the header and of the image, and the GPU. Machine code of sm_90 comes in words of 16 bytes, whose lowest 12 bits say what
-# it is: HMMA (23c) multiplies on tensor cores, HGMMA (9f0) by four warps there, LDGSTS (fae) copies to shared memory by itself,
+# it is: HMMA (23c) multiplies on tensor cores, HGMMA (9f0) by a warpgroup there, LDGSTS (fae) copies to shared memory by itself,
 # LDG (981) loads from the GPU's memory; bits 9 to 11 of the second half are 6 for 16 bytes at a time.
 # in_code FAMILY PRODUCTS COPIES WIDE: at least so many products on tensor cores, copies, and loads or copies of 16 bytes
 in_code() {

@@ -25,11 +25,11 @@ function(gpu_cases name limit environment)
     ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};${environment}")
 endfunction()
 gpu_cases(test_cuda_ops 900 "" --filter ops. --least 189)
-# without products of four warps: those of tensor cores of 8.0
+# without wgmma: products on the tensor cores of 8.0
 gpu_cases(test_cuda_ops_8_0 300 "LW_EMULATED_GPU=8.0;LW_EMULATED_SHARED=101376"
   --filter fixed_bf16,few_tiles,narrow,apart,deep,rgb_tiles,dx_tiles --least 18)
 # on one multiprocessor, for which few tiles are many
-gpu_cases(test_cuda_ops_one 300 "LW_EMULATED_MULTIPROCESSORS=1" --filter conv3_stay,half_tiles,few_tiles --least 8)
+gpu_cases(test_cuda_ops_one 300 "LW_EMULATED_MULTIPROCESSORS=1" --filter conv3_halo,half_tiles,few_tiles --least 8)
 gpu_cases(test_cuda_drift 900 "" --filter drift. --least 30)
 add_test(NAME test_cuda_networks COMMAND test_golden_networks WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 add_test(NAME test_cuda_rehearsal COMMAND test_golden_rehearsal WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

@@ -146,34 +146,34 @@ static lw_val b_conv3_from_rgb_tiles(op_ctx *c)
 }
 CONV3_TILES(to_rgb, 2, AROUND(3, 1), .h = 9, .w = 8, .c = 132, .o = 3)
 CONV3_TILES(whole, 3, .kh = 3, .kw = 3, .stride = 1, .h = 3, .w = 3, .c = 8, .o = 12)
-/* So many pictures that parts of the depth are made one after the other. */
-static lw_val b_conv3_parts_tiles(op_ctx *c)
+/* So many pictures that one block computes all splits of K, one after the other. */
+static lw_val b_conv3_splits_tiles(op_ctx *c)
 {
     return conv_tiles(c, false, (lw_attr_conv){AROUND(3, 1), .h = 4, .w = 4, .c = 88, .o = 20},
                       1056);
 }
-static lw_val b_conv3_parts_tiles_bf16(op_ctx *c)
+static lw_val b_conv3_splits_tiles_bf16(op_ctx *c)
 {
     return conv_tiles(c, true, (lw_attr_conv){AROUND(3, 1), .h = 4, .w = 4, .c = 88, .o = 132},
                       512);
 }
 CONV3_TILES(deep, 1, AROUND(3, 1), .h = 4, .w = 4, .c = 264, .o = 68)
-/* Pixels that stay for all taps: of one chunk of channels, of several that are parts, one after the other in one part. */
-#define STAY_TILES(name, batch, ...)                                    \
-    static lw_val b_conv3_stay_##name(op_ctx *c)                        \
+/* Input tiles with a halo, kept for all taps: one chunk of channels, several that are splits of K, several in one split. */
+#define HALO_TILES(name, batch, ...)                                    \
+    static lw_val b_conv3_halo_##name(op_ctx *c)                        \
     {                                                                   \
         return conv_tiles(c, true, (lw_attr_conv){__VA_ARGS__}, batch); \
     }
-STAY_TILES(one, 3, AROUND(3, 1), .h = 7, .w = 5, .c = 64, .o = 12)
-STAY_TILES(parts, 5, AROUND(3, 1), .h = 5, .w = 9, .c = 192, .o = 68)
-STAY_TILES(eight, 1, AROUND(3, 1), .h = 4, .w = 4, .c = 512, .o = 68) /* parts, most of a cluster */
-STAY_TILES(line, 2, AROUND(3, 1), .h = 1, .w = 32, .c = 128, .o = 4)
-STAY_TILES(column, 2, AROUND(3, 1), .h = 70, .w = 1, .c = 64, .o = 8)
-STAY_TILES(whole, 1, AROUND(3, 1), .h = 33, .w = 32, .c = 256, .o = 20)
-STAY_TILES(wide, 2, AROUND(3, 1), .h = 32, .w = 32, .c = 192, .o = 124)
-STAY_TILES(two, 1, AROUND(3, 1), .h = 32, .w = 32, .c = 64, .o = 124)
-STAY_TILES(in_turn, 5, AROUND(3, 1), .h = 8, .w = 8, .c = 128, .o = 128)
-/* One tap, whose depth is two parts and ends within a step. */
+HALO_TILES(one, 3, AROUND(3, 1), .h = 7, .w = 5, .c = 64, .o = 12)
+HALO_TILES(splits, 5, AROUND(3, 1), .h = 5, .w = 9, .c = 192, .o = 68)
+HALO_TILES(eight, 1, AROUND(3, 1), .h = 4, .w = 4, .c = 512, .o = 68) /* the most splits */
+HALO_TILES(line, 2, AROUND(3, 1), .h = 1, .w = 32, .c = 128, .o = 4)
+HALO_TILES(column, 2, AROUND(3, 1), .h = 70, .w = 1, .c = 64, .o = 8)
+HALO_TILES(whole, 1, AROUND(3, 1), .h = 33, .w = 32, .c = 256, .o = 20)
+HALO_TILES(wide, 2, AROUND(3, 1), .h = 32, .w = 32, .c = 192, .o = 124)
+HALO_TILES(two, 1, AROUND(3, 1), .h = 32, .w = 32, .c = 64, .o = 124)
+HALO_TILES(in_turn, 5, AROUND(3, 1), .h = 8, .w = 8, .c = 128, .o = 128)
+/* One tap, whose K has two splits and ends within a step. */
 static lw_val b_conv1_tiles_bf16(op_ctx *c)
 {
     return conv_tiles(
@@ -409,8 +409,8 @@ static const op_case product_cases[] = {
     CASE("conv3_to_rgb_tiles_bf16", b_conv3_to_rgb_tiles_bf16, 1e-4, 0),
     CASE("conv3_whole_tiles", b_conv3_whole_tiles, 5e-5, 0),
     CASE("conv3_whole_tiles_bf16", b_conv3_whole_tiles_bf16, 5e-5, 0),
-    CASE("conv3_parts_tiles", b_conv3_parts_tiles, 1e-4, 0),
-    CASE("conv3_parts_tiles_bf16", b_conv3_parts_tiles_bf16, 1e-4, 0),
+    CASE("conv3_splits_tiles", b_conv3_splits_tiles, 1e-4, 0),
+    CASE("conv3_splits_tiles_bf16", b_conv3_splits_tiles_bf16, 1e-4, 0),
     CASE("conv3_deep_tiles", b_conv3_deep_tiles, 1e-4, 0),
     CASE("conv3_twice_tiles", b_conv3_twice_tiles, 1e-4, 0),
     CASE("conv3_deep_tiles_bf16", b_conv3_deep_tiles_bf16, 1e-4, 0),
@@ -422,16 +422,16 @@ static const op_case product_cases[] = {
     CASE("conv3_pads_bf16", b_conv3_pads_bf16, 2e-4, 0),
     CASE("conv3_pads_u8", b_conv3_pads_u8, 2e-5, 0), CASE("linear_u8", b_linear_u8, 1e-5, 0),
     CASE("linear_half_tiles_bf16", b_linear_half_tiles_bf16, 5e-5, 0),
-    CASE("conv3_stay_one_bf16", b_conv3_stay_one, 5e-5, 0),
-    CASE("conv3_stay_parts_bf16", b_conv3_stay_parts, 1e-4, 0),
-    CASE("conv3_stay_eight_bf16", b_conv3_stay_eight, 1e-4, 0),
+    CASE("conv3_halo_one_bf16", b_conv3_halo_one, 5e-5, 0),
+    CASE("conv3_halo_splits_bf16", b_conv3_halo_splits, 1e-4, 0),
+    CASE("conv3_halo_eight_bf16", b_conv3_halo_eight, 1e-4, 0),
     CASE("conv1_tiles_bf16", b_conv1_tiles_bf16, 1e-4, 0),
-    CASE("conv3_stay_line_bf16", b_conv3_stay_line, 1e-4, 0),
-    CASE("conv3_stay_column_bf16", b_conv3_stay_column, 5e-5, 0),
-    CASE("conv3_stay_whole_bf16", b_conv3_stay_whole, 1e-4, 0),
-    CASE("conv3_stay_wide_bf16", b_conv3_stay_wide, 1e-4, 0),
-    CASE("conv3_stay_two_bf16", b_conv3_stay_two, 5e-5, 0),
-    CASE("conv3_stay_in_turn_bf16", b_conv3_stay_in_turn, 1e-4, 0),
+    CASE("conv3_halo_line_bf16", b_conv3_halo_line, 1e-4, 0),
+    CASE("conv3_halo_column_bf16", b_conv3_halo_column, 5e-5, 0),
+    CASE("conv3_halo_whole_bf16", b_conv3_halo_whole, 1e-4, 0),
+    CASE("conv3_halo_wide_bf16", b_conv3_halo_wide, 1e-4, 0),
+    CASE("conv3_halo_two_bf16", b_conv3_halo_two, 5e-5, 0),
+    CASE("conv3_halo_in_turn_bf16", b_conv3_halo_in_turn, 1e-4, 0),
     /* Tolerances: a bf16 by its last bit, behind a norm by what it reads. */
     CASE("conv3_to_bf16", b_conv3_to_bf16, 8e-3, 0),
     CASE("conv3_dx_to_bf16", b_conv3_dx_to_bf16, 8e-3, 0),

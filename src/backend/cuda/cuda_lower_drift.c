@@ -4,11 +4,11 @@
 
 enum {
     AT_ONCE = LW_CUDA_DRIFT_AT_ONCE,
-    PARTS = 32,            /* of the samples, most, in sums over them, */
-    PART_SAMPLES = 128,    /* of so many at least */
-    MOMENTS = 256,         /* blocks of drift_moments for a temperature, most, */
-    MOMENT_NUMBERS = 1024, /* for so many numbers of V each */
-    OUTPUTS = 528,         /* blocks of drift_output, most: four on a multiprocessor */
+    PARTS = 32,             /* of the samples, most, in sums over them, */
+    PART_SAMPLES = 128,     /* of so many at least */
+    MOMENTS = 256,          /* blocks of drift_moments for a temperature, most, */
+    MOMENT_ELEMENTS = 1024, /* for so many elements of V each */
+    OUTPUTS = 528,          /* blocks of drift_output, most: four on a multiprocessor */
     FEW = 512, /* sums of distances that each block of drift_sums adds up itself, most */
     DIRECT = 8 /* up to so many channels nothing is rounded, as on the CPU */
 };
@@ -152,7 +152,7 @@ static lw_cuda_drift shape_of(const lw_attr_drift *at)
     a.low = at->products == LW_DRIFT_BF16 && a.c > DIRECT;
     a.s_in_sums = a.scales == 1 && (int64_t)a.g * a.t * tiles(a.n) * tiles(a.width) <= FEW;
     a.parts = LW_MIN(LW_CEIL_DIV(a.n, PART_SAMPLES), PARTS);
-    a.moments = (int32_t)LW_MIN(LW_CEIL_DIV(a.rows * a.c, MOMENT_NUMBERS), MOMENTS);
+    a.moments = (int32_t)LW_MIN(LW_CEIL_DIV(a.rows * a.c, MOMENT_ELEMENTS), MOMENTS);
     int64_t each = a.rows * a.width * 4;
     a.k_count = (int32_t)LW_MAX(LW_MIN(room_for_affinities / each, LW_MIN(a.k, AT_ONCE)), 1);
     for (int i = 0; i < at->n_tau; i++)

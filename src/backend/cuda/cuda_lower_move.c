@@ -213,8 +213,9 @@ static void patches_task(const lw_task *t)
 int lw_cuda_lower_patches(cuda_lower *c)
 {
     const lw_attr_factor *at = c->n->attr;
-    lw_type t = at->h ? cuda_out(c, 0) : cuda_in(c, 0);                      /* the picture */
-    const int32_t run = at->k * t.dim[3], each = t.dtype == LW_BF16 ? 2 : 1; /* numbers in a word */
+    lw_type t = at->h ? cuda_out(c, 0) : cuda_in(c, 0); /* the picture */
+    const int32_t run = at->k * t.dim[3],
+                  each = t.dtype == LW_BF16 ? 2 : 1; /* elements in a word */
     if (each == 1)
         LW_TRY(lw_cuda_f32(c, -1));
     if (run % each)

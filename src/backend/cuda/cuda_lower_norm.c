@@ -9,7 +9,7 @@ typedef struct norm_step {
     lw_cuda_norm a;
     int64_t batch;
     bool also;
-    int32_t wide; /* numbers that come at once */
+    int32_t wide; /* elements that come at once */
     lw_cuda_kernel kernel;
 } norm_step;
 
@@ -58,7 +58,7 @@ static void norm_task(const lw_task *t)
     }
 }
 
-/* Which kernel, and how many groups a block has: 64 bytes of a row where threads can keep their numbers, and no fewer
+/* Which kernel, and how many groups a block has: 64 bytes of a row where threads can keep their elements, and no fewer
  * vectors than threads. Never a matter of the batch: sums have the same bits in any. */
 static void choose(norm_step *s)
 {
@@ -140,7 +140,7 @@ typedef struct attention_step {
     int64_t rooms;           /* a sample or a window's, each */
     int32_t most;            /* queries of the largest */
     int n;                   /* operands: the last holds all that follows its own, side by side */
-    int32_t channels, bytes; /* of a number */
+    int32_t channels, bytes; /* of an element */
     bool flash;              /* but for addresses, tiles can have it: of bf16 on tensor cores */
 } attention_step;
 

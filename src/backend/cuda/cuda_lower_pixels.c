@@ -55,7 +55,7 @@ static size_t put(char *table, size_t *at, const void *data, size_t bytes)
     return mine;
 }
 
-/* The axis' numbers into a pass and the table; table NULL: counts their bytes. */
+/* The axis' values into a pass and the table; table NULL: counts their bytes. */
 static void put_axis(resize_pass *p, const lw_resample_axis *x, char *table, size_t *at)
 {
     size_t n = (size_t)x->n;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products on GPUs: matmul, conv2d, conv2d_dx, and the weights of a convolution behind upsampling. */
+/* Products on GPUs: matmul, conv2d, conv2d_dx, and the weights of a convolution behind
+ * upsampling. */
 #include "backend/cuda/cuda_private.h"
 
 #include <math.h>
 
-/* May pixels of this convolution stay for all taps (kernels/cuda_pixels_stay.h)? Its weights are packed for that. */
-static bool stays(const cuda *d, const lw_attr_conv *a)
+/* May this convolution have halo tiles (kernels/cuda_halo.h)? Its weights are packed for them. */
+static bool has_halo(const cuda *d, const lw_attr_conv *a)
 {
     return d->hopper && a->kh == 3 && a->kw == 3 && a->stride == 1 && a->pad_t == 1 &&
            a->pad_l == 1 && a->pad_b == 1 && a->pad_r == 1 && a->c % 64 == 0 && a->o % 4 == 0 &&
-           a->w <= LW_CUDA_STAY_WIDTH && a->h < 0x2000;
+           a->w <= LW_CUDA_HALO_WIDTH && a->h < 0x2000;
 }
 
 /* Inputs of a convolution: the pixels and the weights of a projection. */
@@ -21,16 +22,16 @@ typedef struct product_step {
     struct {
         lw_cuda_kernel kernel;
         int64_t blocks, across;
-    } plain, tiled;                 /* tiled has no blocks: plain it is */
-    bool cluster;                   /* blocks of a tile are one */
+    } plain, tiled;                 /* plain is launched where tiled has no blocks */
+    bool cluster;                   /* the blocks of a tile are a thread-block cluster */
     int residual, bias, image_bias; /* inputs */
 } product_step;
 
-/* What a pack node's numbers mean; kinds are product_kind's, p the fields of the product. */
+/* What the values p of a pack node mean: fields of the product; its kinds are product_kind's. */
 enum { PACK_MATMUL, PACK_CONV, PACK_CONV_DX };
 enum { PACK_N, PACK_K, PACK_TRANS, PACK_O, PACK_TAPS, PACK_NARROW, PACK_IMAGE, PACK_COLUMNS };
 
-/* Do all operands begin at pieces of 16 bytes? Parts of others may not. */
+/* Do all operands begin at multiples of 16 bytes? Slices of others may not. */
 static bool in_pieces(const lw_cuda_product *a)
 {
     return ((uintptr_t)a->x | (uintptr_t)a->w | (uintptr_t)a->bias | (uintptr_t)a->image_bias |
@@ -58,12 +59,12 @@ static void product_task(const lw_task *t)
         a.project_w = t->in[PROJECT_W];
     }
     a.chunks &= (uintptr_t)a.x % 16 == 0;
-    if (a.apart && !s->cluster) {
-        a.part = t->work;
+    if (a.split_blocks && !s->cluster) {
+        a.partial = t->work;
         a.arrived = lw_cuda_arrived(s->step.d);
     }
     if (s->cluster && in_pieces(&a))
-        lw_cuda_launch_clusters(s->step.d, s->tiled.kernel, s->tiled.blocks, a.parts, &a);
+        lw_cuda_launch_clusters(s->step.d, s->tiled.kernel, s->tiled.blocks, a.splits, &a);
     else if (s->tiled.blocks && in_pieces(&a))
         lw_cuda_launch(s->step.d, s->tiled.kernel, s->tiled.blocks, s->tiled.across, &a);
     else
@@ -79,8 +80,8 @@ static void set_plain(product_step *s, lw_cuda_kernel kernel)
     s->plain.across = LW_CEIL_DIV(s->a.n, LW_CUDA_TILE);
 }
 
-/* Operands of f32, but for input `ids`; or x in bf16, and weights and residual of either. Everything else is f32, and the result of
- * either. */
+/* All operands but input `ids` are f32; or x is bf16, and weights and residual are of either type.
+ * Everything else is f32, and the result is of either type. */
 static int check_types(const cuda_lower *c, int ids, int residual, bool *narrow)
 {
     *narrow = cuda_in(c, 0).dtype == LW_BF16;
@@ -98,7 +99,7 @@ static int check_types(const cuda_lower *c, int ids, int residual, bool *narrow)
     return 0;
 }
 
-/* Numbers of a packed column, which are copied eight or four at a time. */
+/* Elements from one packed column to the next: they are copied eight or four at a time. */
 static int32_t pitch_of(int32_t k)
 {
     return LW_ROUND_UP(k, 8);
@@ -106,38 +107,42 @@ static int32_t pitch_of(int32_t k)
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* Kernels of cuda_tiles.h: how they make parts of the depth (not at all, one after the other, or each in a block of its own,
- * which is one of a cluster or leaves its sums in memory), how many blocks a multiprocessor has at once, and its clocks for a
- * step of a tile, as one H200 has them. */
+/* Kernels of cuda_tiles.h: how they split K (not at all, one split after the other, or each split
+ * in a block of its own, which is one of a cluster or leaves its sums in memory), how many blocks a
+ * multiprocessor has at once, and its cycles for a step of a tile, as measured on one H200. */
 typedef struct tile {
     lw_cuda_kernel kernel;
-    enum { OF_F32, OF_BF16, HALF, STAY } kind;
-    enum { WHOLE = 0, IN_TURN = 1, IN_MEMORY = 2, IN_CLUSTER = 4 } parts; /* or several */
+    enum { OF_F32, OF_BF16, HALF, HALO } kind;
+    enum {
+        NO_SPLIT = 0,
+        SPLIT_IN_TURN = 1,
+        SPLIT_IN_MEMORY = 2,
+        SPLIT_IN_CLUSTER = 4
+    } split_k; /* or several */
     int32_t rows, columns, sharing;
     double step;
 } tile;
 static const tile tiles[] = {
-    {LW_CUDA_wgmma_256x128, OF_BF16, WHOLE, 256, 128, 1, 1700.0},
-    {LW_CUDA_wgmma_128x128, OF_BF16, WHOLE, 128, 128, 2, 1200.0},
-    {LW_CUDA_wgmma_128x128_parts, OF_BF16, IN_TURN, 128, 128, 1, 1250.0},
-    {LW_CUDA_wgmma_64x64, OF_BF16, IN_TURN, 64, 64, 2, 600.0},
-    {LW_CUDA_wgmma_64x64_cluster, OF_BF16, IN_CLUSTER, 64, 64, 2, 600.0},
-    {LW_CUDA_wgmma_256x128_half, HALF, WHOLE, 256, 128, 1, 2000.0},
-    {LW_CUDA_stay_256x128, STAY, WHOLE, 256, 128, 1, 1180.0},
-    {LW_CUDA_stay_128x128, STAY, IN_TURN, 128, 128, 1, 720.0},
-    {LW_CUDA_stay_128x128_two, STAY, WHOLE, 128, 128, 2, 720.0},
-    {LW_CUDA_stay_64x64, STAY, IN_TURN, 64, 64, 2, 350.0},
-    {LW_CUDA_stay_64x64_cluster, STAY, IN_CLUSTER, 64, 64, 2, 350.0},
-    {LW_CUDA_ffma_128x128, OF_F32, IN_MEMORY, 128, 128, 1, 7000.0},
-    {LW_CUDA_ffma_64x64, OF_F32, IN_TURN | IN_MEMORY, 64, 64, 2, 1800.0},
+    {LW_CUDA_wgmma_256x128, OF_BF16, NO_SPLIT, 256, 128, 1, 1700.0},
+    {LW_CUDA_wgmma_128x128, OF_BF16, NO_SPLIT, 128, 128, 2, 1200.0},
+    {LW_CUDA_wgmma_128x128_splits, OF_BF16, SPLIT_IN_TURN, 128, 128, 1, 1250.0},
+    {LW_CUDA_wgmma_64x64, OF_BF16, SPLIT_IN_TURN, 64, 64, 2, 600.0},
+    {LW_CUDA_wgmma_64x64_cluster, OF_BF16, SPLIT_IN_CLUSTER, 64, 64, 2, 600.0},
+    {LW_CUDA_wgmma_256x128_half, HALF, NO_SPLIT, 256, 128, 1, 2000.0},
+    {LW_CUDA_halo_256x128, HALO, NO_SPLIT, 256, 128, 1, 1180.0},
+    {LW_CUDA_halo_128x128, HALO, SPLIT_IN_TURN, 128, 128, 1, 720.0},
+    {LW_CUDA_halo_128x128_two, HALO, NO_SPLIT, 128, 128, 2, 720.0},
+    {LW_CUDA_halo_64x64, HALO, SPLIT_IN_TURN, 64, 64, 2, 350.0},
+    {LW_CUDA_halo_64x64_cluster, HALO, SPLIT_IN_CLUSTER, 64, 64, 2, 350.0},
+    {LW_CUDA_ffma_128x128, OF_F32, SPLIT_IN_MEMORY, 128, 128, 1, 7000.0},
+    {LW_CUDA_ffma_64x64, OF_F32, SPLIT_IN_TURN | SPLIT_IN_MEMORY, 64, 64, 2, 1800.0},
 };
-/* A part of the depth has at least so many steps (twice as many in f32, whose steps are half as long). */
 enum {
-    AS_IF = 132,     /* multiprocessors, in what bits depend on: they are the same on all GPUs */
-    MOST_PARTS = 16, /* in f32 */
-    PART_STEPS = 6,
+    AS_IF = 132,      /* multiprocessors, for what bits depend on: they are the same on all GPUs */
+    MOST_SPLITS = 16, /* in f32 */
+    SPLIT_STEPS = 6,  /* a split's, at least; twice as many in f32, whose steps are half as long */
     MANY_PIXELS = 1024,
-    BLOCK_CLOCKS = 2500
+    BLOCK_CYCLES = 2500
 };
 
 static int64_t steps_of(const lw_cuda_product *a, bool narrow)
@@ -152,14 +157,15 @@ static int64_t tiles_of(const lw_cuda_product *a, const tile *t)
            LW_CEIL_DIV(a->n, t->columns);
 }
 
-/* Rows of a matrix are pictures of one pixel, which is all of its window, and all that comes of it. */
+/* Rows of a matrix are pictures of one pixel, whose window is that pixel, and so is their
+ * result. */
 static bool is_matrix(const lw_cuda_product *a)
 {
     return a->h * a->width == 1 && a->oh * a->ow == 1 && a->kh * a->kw == 1 && !a->pad_t &&
            !a->pad_l;
 }
 
-/* Chunks of a projection, and the groups that are parts of the depth where that has parts. */
+/* Chunks of a projection, and its groups, which are splits where K is split. */
 static int32_t project_chunks(const lw_cuda_product *a)
 {
     return a->project_c / 64;
@@ -169,52 +175,56 @@ static int32_t project_groups(const lw_cuda_product *a)
     return LW_CEIL_DIV(project_chunks(a), LW_CUDA_PROJECT);
 }
 
-/* Parts of a product's own depth: as many as keep a GPU busy with one picture of few pixels. A matter of one picture alone, so
- * that bits are the same in any batch; rows of a matrix are nobody's. */
-static int32_t parts_of(const lw_cuda_product *a, bool narrow, bool stay)
+/* Splits of a product's own K ("depth"): as many as keep a GPU busy with one picture of few pixels.
+ * They depend on one picture alone, so that bits are the same in any batch; rows of a matrix belong
+ * to no picture, and their K is not split. */
+static int32_t splits_of(const lw_cuda_product *a, bool narrow, bool halo)
 {
     int64_t pixels = (int64_t)a->oh * a->ow / ((int64_t)a->phases * a->phases);
-    int64_t places = stay ? (int64_t)(a->h + 1) * (a->width + 1) : pixels;
-    int64_t one = (int64_t)a->phases * a->phases * LW_CEIL_DIV(places, 64) * LW_CEIL_DIV(a->n, 64);
-    int64_t most = steps_of(a, narrow) / (stay ? 9 : narrow ? PART_STEPS : 2 * PART_STEPS);
+    int64_t positions = halo ? (int64_t)(a->h + 1) * (a->width + 1) : pixels;
+    int64_t one = (int64_t)a->phases * a->phases * LW_CEIL_DIV(positions, 64) *
+                  LW_CEIL_DIV(a->n, 64);
+    int64_t most = steps_of(a, narrow) / (halo ? 9 : narrow ? SPLIT_STEPS : 2 * SPLIT_STEPS);
     if (is_matrix(a) || pixels >= MANY_PIXELS)
         return 1;
-    most = LW_MIN(most, narrow ? LW_CUDA_CLUSTER - project_groups(a) : MOST_PARTS);
+    most = LW_MIN(most, narrow ? LW_CUDA_CLUSTER - project_groups(a) : MOST_SPLITS);
     return (int32_t)LW_MAX(LW_MIN(most, 2 * AS_IF / one), (int64_t)1);
 }
 
-/* Clocks that a product takes, about: waves of blocks; where parts are apart, the last block of a tile reads the sums of all,
- * or each in a cluster some of them. */
-static double clocks_of(const cuda *d, const lw_cuda_product *a, const tile *t, bool apart)
+/* About how many cycles a product takes: waves of blocks. Where splits have blocks of their own,
+ * the last block of a tile reads the sums of all splits, or each block of a cluster reads some of
+ * them. */
+static double cycles_of(const cuda *d, const lw_cuda_product *a, const tile *t, bool split_blocks)
 {
-    int64_t blocks = tiles_of(a, t) * (apart ? a->parts : 1);
+    int64_t blocks = tiles_of(a, t) * (split_blocks ? a->splits : 1);
     int64_t steps = steps_of(a, t->kind != OF_F32);
-    steps = apart ? LW_CEIL_DIV(steps, a->own_parts) : steps + project_chunks(a);
+    steps = split_blocks ? LW_CEIL_DIV(steps, a->own_splits) : steps + project_chunks(a);
     int64_t each = LW_CEIL_DIV(blocks, LW_MAX(d->multiprocessors, 1));
     int64_t waves = LW_CEIL_DIV(each, t->sharing);
-    double block = BLOCK_CLOCKS + t->rows * t->columns / 5.0; /* to begin, and to write */
-    double clocks = (double)waves * block + (double)(each * steps) * t->step;
-    if (!apart)
-        return clocks;
-    return t->parts == IN_CLUSTER ? clocks + 1000.0
-                                  : clocks + 1500.0 + a->parts * t->rows * t->columns / 10.0;
+    double block = BLOCK_CYCLES + t->rows * t->columns / 5.0; /* to begin, and to write */
+    double cycles = (double)waves * block + (double)(each * steps) * t->step;
+    if (!split_blocks)
+        return cycles;
+    return t->split_k == SPLIT_IN_CLUSTER
+               ? cycles + 1000.0
+               : cycles + 1500.0 + a->splits * t->rows * t->columns / 10.0;
 }
 
-/* Can these tiles have the product's parts of the depth, apart or not? */
-static bool makes(const lw_cuda_product *a, const tile *t, bool apart)
+/* Can these tiles compute the product's splits, in blocks of their own or not? */
+static bool has_splits(const lw_cuda_product *a, const tile *t, bool split_blocks)
 {
-    if (a->parts == 1)
-        return !apart && t->parts != IN_CLUSTER;
-    return t->parts & (apart ? IN_MEMORY | IN_CLUSTER : IN_TURN);
+    if (a->splits == 1)
+        return !split_blocks && t->split_k != SPLIT_IN_CLUSTER;
+    return t->split_k & (split_blocks ? SPLIT_IN_MEMORY | SPLIT_IN_CLUSTER : SPLIT_IN_TURN);
 }
 
-/* A matrix of bf16 whose rows are halves of pieces, as patches of 14 x 14 pixels. */
+/* A matrix of bf16 whose rows are a number of half pieces, such as patches of 14 x 14 pixels. */
 static bool is_half(const lw_cuda_product *a, int32_t piece)
 {
     return piece == 8 && is_matrix(a) && a->c % piece;
 }
 
-/* Are rows of whole pieces of 16 bytes, and not too many? x: the picture that is read. */
+/* Are rows a number of whole pieces of 16 bytes, and not too many? x: the picture that is read. */
 static bool fits_tiles(const lw_cuda_product *a, lw_type x, int32_t piece)
 {
     const int32_t unit = is_half(a, piece) ? piece / 2 : piece;
@@ -225,7 +235,7 @@ static bool fits_tiles(const lw_cuda_product *a, lw_type x, int32_t piece)
            lw_type_count(x) / lw_type_last(x) * a->ldx / unit < INT32_MAX / 2;
 }
 
-/* What divides numbers up to 2^31 by d. */
+/* The divider by d, for values up to 2^31. */
 static lw_cuda_divider divider_of(int32_t d)
 {
     uint32_t log = 0;
@@ -238,7 +248,7 @@ static lw_cuda_divider divider_of(int32_t d)
                              .shift = d > 1 ? log - 1 : 0};
 }
 
-/* The tiles that take the fewest clocks, if any do, of those that the GPU has room for. */
+/* The tiles that take the fewest cycles, if any fit, of those that the GPU has room for. */
 static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
 {
     lw_cuda_product *a = &s->a;
@@ -247,39 +257,41 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
         (a->image &&
          a->m / ((int64_t)a->h * a->width) * (a->h + 1) * (a->width + 1) > INT32_MAX / 2))
         return;
-    const bool stay = a->image;
-    const int kind = stay ? STAY : !narrow ? OF_F32 : is_half(a, 8) ? HALF : OF_BF16;
+    const bool halo = a->image;
+    const int kind = halo ? HALO : !narrow ? OF_F32 : is_half(a, 8) ? HALF : OF_BF16;
     a->flat = a->kh * a->kw == 1 && a->stride == 1 && !a->pad_t && !a->pad_l && !a->backward;
     a->phase_rows = (int32_t)(a->m / ((int64_t)a->phases * a->phases));
-    a->wide = divider_of(a->ow / a->phases + stay);
-    a->high = divider_of(a->oh / a->phases + stay);
+    a->wide = divider_of(a->ow / a->phases + halo);
+    a->high = divider_of(a->oh / a->phases + halo);
     a->pixels = divider_of(a->oh * a->ow);
-    if (stay)
+    if (halo)
         a->phase_rows = a->phase_rows / a->pixels.by * a->high.by * a->wide.by - a->wide.by - 1;
-    a->own_parts = parts_of(a, narrow, stay);
-    a->parts = a->own_parts > 1 ? a->own_parts + project_groups(a) : 1;
+    a->own_splits = splits_of(a, narrow, halo);
+    a->splits = a->own_splits > 1 ? a->own_splits + project_groups(a) : 1;
     for (size_t i = 0; i < 2 * LW_COUNT(tiles); i++) {
         const tile *t = &tiles[i / 2];
-        bool apart = i % 2, cluster = apart && t->parts == IN_CLUSTER;
-        int64_t all = tiles_of(a, t), blocks = all * (apart ? a->parts : 1);
-        double clocks = clocks_of(c->d, a, t, apart);
-        if ((int)t->kind != kind || !c->d->kernel[t->kernel] || clocks >= best ||
-            blocks > INT32_MAX || !makes(a, t, apart) || (apart && !cluster && all > LW_CUDA_TILES))
+        bool split_blocks = i % 2, cluster = split_blocks && t->split_k == SPLIT_IN_CLUSTER;
+        int64_t all = tiles_of(a, t), blocks = all * (split_blocks ? a->splits : 1);
+        double cycles = cycles_of(c->d, a, t, split_blocks);
+        if ((int)t->kind != kind || !c->d->kernel[t->kernel] || cycles >= best ||
+            blocks > INT32_MAX || !has_splits(a, t, split_blocks) ||
+            (split_blocks && !cluster && all > LW_CUDA_TILES))
             continue;
-        best = clocks;
-        a->apart = apart;
+        best = cycles;
+        a->split_blocks = split_blocks;
         s->cluster = cluster;
         s->tiled.kernel = t->kernel;
         s->tiled.blocks = blocks;
         s->tiled.across = 1;
-        c->out->work_bytes = apart && !cluster
+        c->out->work_bytes = split_blocks && !cluster
                                  ? (size_t)(blocks * t->rows * t->columns) * sizeof(float)
                                  : 0;
     }
 }
 
-/* What tiles would be mostly empty of: a matter of a picture's shape, not of how many there are; and where there are few tiles
- * of a matrix, or few of their rows would be filled, smaller ones, whose sums have the same order. */
+/* Kernels for products that would leave tiles mostly empty: this depends on a picture's shape, not
+ * on how many pictures there are. And smaller tiles for a matrix that has few tiles, or would fill
+ * few rows of them: their sums have the same order. */
 static void set_other(const cuda_lower *c, product_step *s)
 {
     lw_cuda_product *a = &s->a;
@@ -307,12 +319,13 @@ static void set_other(const cuda_lower *c, product_step *s)
     } else {
         return;
     }
-    a->parts = a->own_parts = 1;
-    a->apart = 0;
+    a->splits = a->own_splits = 1;
+    a->split_blocks = 0;
     c->out->work_bytes = 0;
 }
 
-/* f32, or bf16 on tensor cores; pitch: of weights in f32 as they are, 0: their depth does not lie side by side. */
+/* f32, or bf16 on tensor cores. pitch: from column to column of unpacked weights in f32; 0: their
+ * elements of K do not lie side by side. */
 static int choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_cuda_kernel wide_one,
                          lw_cuda_kernel narrow_one, int32_t pitch)
 {
@@ -330,7 +343,7 @@ static int choose_kernel(const cuda_lower *c, product_step *s, bool narrow, lw_c
     set_tiles(c, s, narrow);
     if (!narrow)
         set_other(c, s);
-    /* also where tiles were chosen: it stands in for them where memory is not aligned */
+    /* also where tiles were chosen: the plain kernel replaces them where memory is not aligned */
     return s->plain.across <= MOST_ACROSS ? 0 : lw_cuda_lacks(c, " of so many columns");
 }
 
@@ -361,7 +374,7 @@ int lw_cuda_lower_matmul(cuda_lower *c)
     a->trans_w = at->trans_b;
     set_pitches(c, s);
     a->act = at->act;
-    a->c = a->k; /* a picture of a pixel each row */
+    a->c = a->k; /* each row is a picture of one pixel */
     a->h = a->width = a->oh = a->ow = a->kh = a->kw = a->stride = a->phases = 1;
     if (cuda_has(c, 5)) {
         a->drop_rows = (int32_t)(a->m / lw_type_count(cuda_in(c, 5)));
@@ -417,12 +430,12 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
     return s->a.project_c && !s->tiled.blocks ? lw_cuda_lacks(c, " of so many pixels") : 0;
 }
 
-/* Where pixels stay, their shared memory has room for a few chunks of one tap. More would take longer than a product of its
- * own, whose depth has parts. */
+/* Halo tiles have room in shared memory for a few chunks of one tap. More would take longer than a
+ * product of its own, whose K is split. */
 bool lw_cuda_projects(void *self, const lw_graph *g, const lw_node *n, const lw_node *shortcut)
 {
     const lw_attr_conv *a = n->attr, *p = shortcut->attr;
-    return stays(self, a) && p->c % 64 == 0 && p->c <= 64 * LW_CUDA_PROJECT_ALL &&
+    return has_halo(self, a) && p->c % 64 == 0 && p->c <= 64 * LW_CUDA_PROJECT_ALL &&
            lw_val_type(g, n->in[0]).dtype == LW_BF16 &&
            lw_val_type(g, shortcut->in[0]).dtype == LW_BF16;
 }
@@ -453,7 +466,7 @@ int lw_cuda_lower_conv2d_dx(cuda_lower *c)
 
 /* ---- weights, packed once for all runs -------------------------------------------------------- */
 
-/* Those of products of bf16, and of f32 where their depth does not lie side by side. */
+/* Those of products of bf16, and of f32 where elements of K do not lie side by side. */
 bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                         void *attr)
 {
@@ -477,7 +490,7 @@ bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, 
         const int32_t channels = projects ? lw_type_last(lw_val_type(g, n->in[PROJECT_X])) : at->c;
         p = (lw_attr_pack){PACK_CONV, {at->o, taps * channels}, 0};
         p.p[PACK_COLUMNS] = at->o;
-        if (stays(self, at)) {
+        if (has_halo(self, at)) {
             p.p[PACK_IMAGE] = 1;
             p.p[PACK_N] = LW_ROUND_UP(at->o, 64);
             p.p[PACK_O] = channels;

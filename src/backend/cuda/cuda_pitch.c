@@ -5,7 +5,7 @@
  */
 #include "backend/cuda/cuda_private.h"
 
-/* Do rows `pitch` numbers apart, from number `at` of a row on, begin at pieces of 16 bytes, as the fast kernels read them? */
+/* Do rows `pitch` elements apart, from element `at` of a row on, begin at pieces of 16 bytes, as the fast kernels read them? */
 static bool rows_in_pieces(lw_dtype type, int32_t at, int32_t pitch)
 {
     return (at | pitch) % (16 / (int32_t)lw_dtype_size(type)) == 0;

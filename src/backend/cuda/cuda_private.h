@@ -137,7 +137,7 @@ static inline bool cuda_has(const cuda_lower *c, int i)
 {
     return i < c->n->n_in && lw_val_ok(c->n->in[i]);
 }
-/* Numbers between rows of input i, of output 0. */
+/* Elements between rows of input i, of output 0. */
 static inline int32_t cuda_in_pitch(const cuda_lower *c, int i)
 {
     return cuda_has(c, i) ? lw_val_pitch(c->g, c->n->in[i]) : 0;

@@ -6,15 +6,16 @@
 
 #include <stdint.h>
 
-/* What changes from run to run: kernels read it from the device's memory, so that a recorded run
- * can be started again. */
+/* What changes from run to run: kernels read it from the device's memory, so that a CUDA graph can
+ * be launched again. */
 typedef struct lw_cuda_tick {
     uint64_t seed;
     uint32_t step, hole;
 } lw_cuda_tick;
 
-/* Division by `by` as a product, of what is not negative: n / by = ((n * mul >> 32) + (n & all)) >> shift (Granlund,
- * Montgomery: Division by invariant integers using multiplication, 1994); `all` is ones by 1, whose mul does not fit, else 0. */
+/* Division by `by` as a product, of what is not negative: n / by = ((n * mul >> 32) + (n & all)) >>
+ * shift (Granlund, Montgomery: Division by invariant integers using multiplication, 1994); `all` is
+ * ones by 1, whose mul does not fit, else 0. */
 typedef struct lw_cuda_divider {
     int32_t by;
     uint32_t mul, all, shift;
@@ -23,23 +24,23 @@ typedef struct lw_cuda_divider {
 /* ---- products ------------------------------------------------------------------------------ */
 
 enum { LW_CUDA_TILE = 64, LW_CUDA_DEPTH = 16 };
-/* of few tiles: a block's rows and columns, its depth at a time */
+/* products of few tiles: a block's rows and columns, and how much of K it takes at a time */
 enum { LW_CUDA_FEW_ROWS = 16, LW_CUDA_FEW_COLUMNS = 32, LW_CUDA_FEW_DEPTH = 128 };
-enum { LW_CUDA_MMA_DEPTH = 32 }; /* of the depth at a time in bf16 */
+enum { LW_CUDA_MMA_DEPTH = 32 }; /* of K at a time in bf16 */
 
 enum {
     LW_CUDA_FEW = 8,
     LW_CUDA_SHORT = 48
-}; /* columns, and depth, that kernels of their own take */
+}; /* columns, and K ("depth"), up to which products have kernels of their own */
 
-enum { LW_CUDA_STAY_WIDTH = 32 }; /* of pictures whose pixels stay for all taps, most */
-enum { LW_CUDA_CLUSTER = 8 };     /* blocks of a cluster, most */
+enum { LW_CUDA_HALO_WIDTH = 32 }; /* of pictures that have halo tiles, at most */
+enum { LW_CUDA_CLUSTER = 8 };     /* blocks of a cluster, at most */
 enum {
-    LW_CUDA_PROJECT = 3, /* chunks of 64 channels of a projection that are fetched together, most */
+    LW_CUDA_PROJECT = 3,     /* chunks of 64 channels of a projection fetched together, at most */
     LW_CUDA_PROJECT_ALL = 9, /* and in all */
 };
 
-/* C [m][n] = A B: rows of A are pictures' pixels or plain rows. */
+/* C [m][n] = A B: rows of A are pictures' pixels (implicit GEMM) or plain rows. */
 typedef struct lw_cuda_product {
     void *y;
     const void *x, *w; /* f32; or bf16 x, and w of either */
@@ -52,34 +53,35 @@ typedef struct lw_cuda_product {
     int32_t act;
     int32_t store; /* y is bf16 */
     int32_t w_narrow, residual_narrow;
-    int32_t fixed;   /* nothing that is recorded writes w */
+    int32_t fixed;   /* no kernel of the CUDA graph writes w */
     int32_t w_pitch; /* > 0: w is [n][w_pitch]; packed, it is a multiple of eight, zeros behind k */
-    int32_t image;   /* w is packed for pixels that stay (product_packed_at) */
+    int32_t image;   /* w is packed for halo tiles (product_packed_at) */
     int32_t kind;    /* mma_pack: product_kind of what reads y, f32 or bf16 with store; w is f32 */
-    int32_t columns; /* mma_pack: that w has, the other n are zeros */
+    int32_t columns; /* mma_pack: columns that w has; the other n are zeros */
     int32_t
-        chunks; /* bf16: eight neighbours of k, from a multiple of eight on, lie side by side in x and are
-                         aligned */
+        chunks; /* bf16: in x, eight neighbours in K from a multiple of eight on lie side by side,
+                       aligned */
     /* convolutions: the picture that is read, the one that is written, the filter */
     int32_t h, width, c, oh, ow;
     int32_t kh, kw, stride, pad_t, pad_l;
-    /* tiles: a matrix is pictures of a pixel */
+    /* tiles: a matrix is pictures of one pixel */
     int32_t backward;   /* the product is conv2d_dx */
-    int32_t flat;       /* one tap: pixels are read where they are written */
+    int32_t flat;       /* one tap: the pixel that is read is at the place of the one written */
     int32_t phases;     /* kinds of its pixels, each side; 1: all have the same taps */
-    int32_t phase_rows; /* pixels of a kind; where pixels stay, positions up to the last pixel */
-    lw_cuda_divider wide, high,
-        pixels; /* of a picture, of one kind, or with its zeros; all kinds' of a picture */
-    /* > 0, where pixels stay: a 1x1 convolution of as many channels of other pixels (a projection shortcut, He et al. 2016) is
-     * more of the depth, behind all of its own; packed likewise */
+    int32_t phase_rows; /* pixels of a kind; in halo tiles, positions up to the last pixel */
+    /* a picture's width and height, of one kind of pixels or with the zeros of halo tiles; its
+     * pixels of all kinds */
+    lw_cuda_divider wide, high, pixels;
+    /* > 0, in halo tiles: a 1x1 convolution of as many channels of other pixels (a projection
+     * shortcut, He et al. 2016) is more of K, behind all of the product's own; packed likewise */
     int32_t project_c, ld_project;
     const void *project_x, *project_w;
-    int32_t parts;     /* of the depth, whose sums are added up in their order */
-    int32_t own_parts; /* of them of its own depth; the others are the projection's */
-    int32_t apart;     /* each has a block of its own: of a cluster, or */
-    float *part;       /* leaves its sums here */
-    uint32_t *arrived; /* blocks of a tile that have theirs; zeros before and after */
-    /* dropout of the sums behind the bias: 0 in drop_rows: none */
+    int32_t splits;       /* split-K: how many, whose partial sums are added in their order */
+    int32_t own_splits;   /* those of the product's own K; the others are the projection's */
+    int32_t split_blocks; /* each split has a block of its own, which is one of a cluster, or */
+    float *partial;       /* writes its partial sums here */
+    uint32_t *arrived;    /* blocks of a tile that have written them; zeros before and after */
+    /* dropout of the sums after the bias; drop_rows 0: none */
     int32_t drop_rows; /* rows of a row id */
     float drop_scale;
     uint32_t drop_limit;
@@ -108,12 +110,12 @@ typedef struct lw_cuda_norm {
     float eps;
     int32_t store, narrow; /* y is bf16; x is */
     int32_t span;          /* groups of a block */
-    int32_t fixed;         /* nothing that is recorded writes gamma and beta */
+    int32_t fixed;         /* no kernel of the CUDA graph writes gamma and beta */
     int64_t rows;          /* layer_norm: of all samples */
     int32_t x_pitch, scale_pitch, shift_pitch;
 } lw_cuda_norm;
 enum { LW_CUDA_SPAN = 32 };      /* most groups of a block */
-enum { LW_CUDA_NORM_KEPT = 32 }; /* numbers of a thread */
+enum { LW_CUDA_NORM_KEPT = 32 }; /* elements of a thread */
 enum {
     LW_CUDA_NORM_PARTS = 4
 }; /* of a thread's sums, which threads of other blocks may have each */
@@ -151,7 +153,8 @@ typedef struct lw_cuda_cross_entropy {
 /* ---- elementwise and reductions --------------------------------------------------------------- */
 
 enum { LW_CUDA_EW_IN = 10, LW_CUDA_EW_STEPS = 48, LW_CUDA_EW_THREADS = 128 };
-/* Of a step a, b, c and `to` are places: operands first, then of results that anybody reads but the next step. */
+/* Of a step a, b, c and `to` are places: operands first, then of results that anybody reads but the
+ * next step. */
 enum {
     LW_CUDA_EW_PLACES = 8,
     LW_CUDA_EW_LAST = 255
@@ -165,7 +168,7 @@ typedef struct lw_cuda_ew {
     const float *in[LW_CUDA_EW_IN];
     int64_t n, s, c;
     int32_t n_in, n_step;
-    int32_t store, plain; /* plain: every operand is of the result's shape, or one number */
+    int32_t store, plain; /* plain: every operand is of the result's shape, or one element */
     uint8_t mode[16];
     uint8_t to[LW_CUDA_EW_STEPS];
     lw_cuda_ew_step step[LW_CUDA_EW_STEPS];
@@ -181,7 +184,8 @@ typedef struct lw_cuda_reduce {
 
 /* ---- moving ------------------------------------------------------------------------------------ */
 
-/* rows of `width` words, `y_pitch` and `x_pitch` apart; of two parts each row has one behind the other */
+/* rows of `width` words, `y_pitch` and `x_pitch` apart; of two parts each row has one behind the
+ * other */
 typedef struct lw_cuda_copy_part {
     uint32_t *y;
     const uint32_t *x;
@@ -329,9 +333,10 @@ typedef struct lw_cuda_drift_rule {
     float mask, floor, inside, hole;
 } lw_cuda_drift_rule;
 
-/* One key: groups are (g, t) pairs. Targets have places: gen | uncond, zeros up to pos_at, positives, zeros up to width;
- * pos_at, width and depth (channels and zeros) are multiples of LW_CUDA_DRIFT_DEPTH. The workspace, where two planes are
- * the high and the low halves of numbers as f16: */
+/* One key: groups are (g, t) pairs. Targets have places: gen | uncond, zeros up to pos_at,
+ * positives, zeros up to width; pos_at, width and depth (channels and zeros) are multiples of
+ * LW_CUDA_DRIFT_DEPTH. The workspace, where two planes are the high and the low halves of values as
+ * f16: */
 typedef struct lw_cuda_drift {
     const float *x, *pos, *unc, *w_u;
     float *f, *dx, *loss, *report;

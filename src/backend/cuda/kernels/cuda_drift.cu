@@ -47,7 +47,7 @@ enum { TAUS = LW_CUDA_TAUS, OUTPUT = 128, SHARES = 14 };
 
 enum { SEEN = 16, PLACES = 32, CHANNELS = 64, ACROSS = CHANNELS + 1, KEPT = 3 };
 
-/* A quarter of what the centre is at a channel: the mean of up to 16 targets, evenly far apart; of 64 where numbers are
+/* A quarter of what the centre is at a channel: the mean of up to 16 targets, evenly far apart; of 64 where values are
  * rounded to bf16, which is the better the shorter they are. Any point that all vectors of the group are near to would do;
  * distances and V do not depend on it. */
 LW_ON_DEVICE float drift_centre(const lw_cuda_drift *a, const drift_group *q, int32_t c)
@@ -187,14 +187,14 @@ LW_KERNEL(drift_scale, lw_cuda_drift, 256)
 
 /* ---- F --------------------------------------------------------------------------------------- */
 
-/* A number of V, from its two terms. */
+/* An element of V, from its two terms. */
 LW_ON_DEVICE double drift_v(const lw_cuda_drift *a, int k, int64_t e)
 {
     int64_t all = a->rows * a->c;
     return (double)(a->v[2 * k * all + e] + a->v[(2 * k + 1) * all + e]);
 }
 
-/* Sums of V_p V_q, q >= p, of a temperature p (y): a share of all numbers for each block. */
+/* Sums of V_p V_q, q >= p, of a temperature p (y): a share of all elements for each block. */
 LW_KERNEL(drift_moments, lw_cuda_drift, 256)
 {
     LW_SHARED double room[256];

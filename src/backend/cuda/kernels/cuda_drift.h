@@ -5,7 +5,7 @@
 
 #include "backend/cuda/kernels/cuda_port.h"
 
-/* The vectors of a (g, t) pair, `row` numbers apart, and the weight of its unconditional ones. */
+/* The vectors of a (g, t) pair, `row` elements apart, and the weight of its unconditional ones. */
 typedef struct drift_group {
     const float *x, *unc, *pos;
     int64_t row;
@@ -53,14 +53,14 @@ LW_ON_DEVICE const lw_cuda_drift_rule *drift_rule_of(const lw_cuda_drift *a, int
     return a->rule + b % a->t % a->scales;
 }
 
-/* A number as the sum of two of f16, but for 2^-22 of it or 2^-25. */
+/* A value as the sum of two of f16, but for 2^-22 of it or 2^-25. */
 LW_ON_DEVICE void drift_split(float x, uint32_t half[2])
 {
     half[0] = lw_f16_bits(x);
     half[1] = lw_f16_bits(x - lw_f16_to_float((uint16_t)half[0]));
 }
 
-/* The power of two over which a number becomes 2^13 or more, less than 2^14: the largest that are added up safely as f16, so
+/* The power of two over which a value becomes 2^13 or more, less than 2^14: the largest that are added up safely as f16, so
  * that small ones keep most bits. by: 1 over it. */
 LW_ON_DEVICE float drift_unit(float most, float *by)
 {

@@ -260,7 +260,7 @@ LW_ON_DEVICE void drift_differences(const lw_cuda_drift *a, int32_t b, int32_t i
     }
 }
 
-/* The root of a number from 1e-8 to 1e34, and of what is none. */
+/* The root of a value from 1e-8 to 1e34, and of what is none. */
 LW_ON_DEVICE float drift_root(float d)
 {
 #ifdef __CUDACC__

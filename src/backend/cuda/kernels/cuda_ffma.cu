@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products in f32 by FFMA, from the stages of the ring buffer of cuda_tiles.h. A thread has the
- * sums of every eighth row and every fourth column of its warp's part of the tile. So the eight
+ * sums of every eighth row and every fourth column of its warp's share of the tile. So the eight
  * rows, and the four columns, that a warp reads at once are in different banks.
  */
 #include "backend/cuda/kernels/cuda_tiles.h"
 
-/* Sums of all parts of a tile's depth, for the last block that has its own; others get false. */
+/* Split-K through global memory: each block writes the partial sums of its split, and the last
+ * block of a tile that arrives adds those of all splits. True for that one. */
 LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const tile_state *s,
                             float *sum, unsigned char *shared)
 {
-    enum { AT_ONCE = 4 }; /* parts: they are far, and are asked for together */
-    const int numbers = t.rows * t.columns / t.threads, apart = t.threads * 4;
+    enum { AT_ONCE = 4 }; /* splits whose sums are loaded together, since global memory is far */
+    const int values = t.rows * t.columns / t.threads, four_stride = t.threads * 4;
     uint32_t *last = (uint32_t *)(void *)shared;
-    float *far = a->part + (int64_t)s->tile * a->parts * numbers * t.threads + LW_TID * 4;
-    float *own = far + (int64_t)s->part * numbers * t.threads;
+    float *far = a->partial + (int64_t)s->tile * a->splits * values * t.threads + LW_TID * 4;
+    float *own = far + (int64_t)s->split * values * t.threads;
     LW_UNROLL
-    for (int i = 0; i < numbers; i += 4)
-        lw_write(own + i / 4 * apart, sum + i, 4);
+    for (int i = 0; i < values; i += 4)
+        lw_write(own + i / 4 * four_stride, sum + i, 4);
     LW_SYNC();
     if (LW_TID == 0)
-        *last = lw_count_up(a->arrived + s->tile) == (uint32_t)a->parts - 1;
+        *last = lw_count_up(a->arrived + s->tile) == (uint32_t)a->splits - 1;
     LW_SYNC();
     bool mine = *last != 0;
     LW_SYNC();
     if (!mine)
         return false;
     LW_UNROLL
-    for (int i = 0; i < numbers; i++)
+    for (int i = 0; i < values; i++)
         sum[i] = 0.0f;
     LW_ROLLED
-    for (int k = 0; k < a->parts; k += AT_ONCE, far += AT_ONCE * numbers * t.threads) {
+    for (int k = 0; k < a->splits; k += AT_ONCE, far += AT_ONCE * values * t.threads) {
         LW_UNROLL
-        for (int i = 0; i < numbers; i += 4) {
+        for (int i = 0; i < values; i += 4) {
             lw_four v[AT_ONCE];
             LW_UNROLL
             for (int m = 0; m < AT_ONCE; m++)
-                v[m] = k + m < a->parts ? lw_load_far(far + m * numbers * t.threads + i / 4 * apart)
-                                        : (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
+                v[m] = k + m < a->splits
+                           ? lw_load_far(far + m * values * t.threads + i / 4 * four_stride)
+                           : (lw_four){{0.0f, 0.0f, 0.0f, 0.0f}};
             LW_UNROLL
             for (int m = 0; m < AT_ONCE; m++)
                 LW_UNROLL
@@ -50,12 +52,13 @@ LW_ON_DEVICE bool tile_join(const lw_cuda_product *a, const tile_shape t, const 
     return true;
 }
 
-LW_ON_DEVICE lw_four ffma_piece(const unsigned char *place, int row, int q)
+LW_ON_DEVICE lw_four ffma_piece(const unsigned char *stage, int row, int q)
 {
-    return lw_four_floats((const float *)(const void *)(place + row * TILE_ROW + (q ^ row % 8) * 16));
+    return lw_four_floats(
+        (const float *)(const void *)(stage + row * TILE_ROW + (q ^ row % 8) * 16));
 }
 
-/* across: warps side by side; each has 8 high rows and 4 wide columns. adds: as in wgmma_tile. */
+/* across: warps side by side, with 8 high rows and 4 wide columns each. adds: as in wgmma_tile. */
 LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const int across,
                             const int high, const int wide, const bool adds, unsigned char *shared)
 {
@@ -72,16 +75,16 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
     }
     LW_ROLLED
     while (s.step < s.n) {
-        const unsigned char *place = tile_next(a, t, &s, shared);
+        const unsigned char *stage = tile_next(a, t, &s, shared);
         LW_ROLLED
         for (int q = 0; q < TILE_PIECES; q++) {
             lw_four right[8];
             LW_UNROLL
             for (int j = 0; j < wide; j++)
-                right[j] = ffma_piece(place + t.rows * TILE_ROW, column0 + j * 4, q);
+                right[j] = ffma_piece(stage + t.rows * TILE_ROW, column0 + j * 4, q);
             LW_UNROLL
             for (int i = 0; i < high; i++) {
-                lw_four left = ffma_piece(place, row0 + i * 8, q);
+                lw_four left = ffma_piece(stage, row0 + i * 8, q);
                 LW_UNROLL
                 for (int k = 0; k < 4; k++)
                     LW_UNROLL
@@ -89,7 +92,7 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
                         sum[i * wide + j] = fmaf(left.v[k], right[j].v[k], sum[i * wide + j]);
             }
         }
-        if (!adds || !tile_part_ends(a, &s))
+        if (!adds || !tile_split_ends(a, &s))
             continue;
         tile_keep(total, sum, high * wide);
     }
@@ -100,17 +103,17 @@ LW_ON_DEVICE void ffma_tile(const lw_cuda_product *a, const tile_shape t, const 
         for (int i = 0; i < high * wide; i++)
             sum[i] += total[i];
     }
-    if (a->apart && !tile_join(a, t, &s, sum, shared))
+    if (a->split_blocks && !tile_join(a, t, &s, sum, shared))
         return;
-    tile_beside beside;
-    tile_find_and_ask(a, t, &s, tile_first_row(t, &s), &beside);
+    tile_epilogue epilogue;
+    tile_find_and_load(a, t, &s, tile_first_row(t, &s), &epilogue);
     LW_UNROLL
     for (int i = 0; i < high; i++)
         LW_UNROLL
         for (int j = 0; j < wide; j++)
             room[(row0 + i * 8) * tile_pitch(t) + column0 + j * 4] = sum[i * wide + j];
     LW_SYNC();
-    tile_finish(a, t, &s, room, &beside);
+    tile_finish(a, t, &s, room, &epilogue);
 }
 
 LW_KERNEL_EARLY(ffma_128x128, lw_cuda_product, 256, 1)
@@ -127,8 +130,9 @@ LW_KERNEL_EARLY(ffma_64x64, lw_cuda_product, 128, 3)
     ffma_tile(&a, t, 2, 4, 8, true, shared);
 }
 
-/* A few columns: a warp for two pixels, whose lanes have four of 128 neighbours of the depth each, and all `few` columns. What
- * a line of taps reads is asked for together; columns behind the last are the first again. */
+/* Few columns: a warp computes two pixels. Each lane has four of 128 neighbours in K, and all `few`
+ * columns. What a line of taps reads is loaded together; columns behind the last are the first
+ * again. */
 LW_ON_DEVICE void few_of(const lw_cuda_product *a, const int few)
 {
     int lane = LW_TID % 32;
@@ -191,8 +195,8 @@ LW_KERNEL_SHARING(few_columns, lw_cuda_product, 256, 2)
         few_of(&a, LW_CUDA_FEW);
 }
 
-/* A short depth: a block for 32 pixels and 128 columns, whose windows and weights all fit into shared memory; a thread has
- * four columns of four pixels. */
+/* A short K: a block for 32 pixels and 128 columns, whose windows and weights all fit into shared
+ * memory; a thread has four columns of four pixels. */
 LW_KERNEL(short_depth, lw_cuda_product, 256)
 {
     enum { WIDE = 128 + 4 };
@@ -209,7 +213,8 @@ LW_KERNEL(short_depth, lw_cuda_product, 256)
         int32_t tap = k / a.c, i = y + tap / a.kw, j = x + tap % a.kw;
         bool in = r < a.m && i >= 0 && i < a.h && j >= 0 && j < a.width;
         left[LW_TID / 8 * LW_CUDA_SHORT + k] =
-            in ? ((const float *)a.x)[(((int64_t)b * a.h + i) * a.width + j) * a.ldx + k % a.c] : 0.0f;
+            in ? ((const float *)a.x)[(((int64_t)b * a.h + i) * a.width + j) * a.ldx + k % a.c]
+               : 0.0f;
     }
     LW_UNROLL_BY(4)
     for (int32_t e = LW_TID; e < 128 * a.k; e += 256) {
@@ -245,7 +250,8 @@ LW_KERNEL(short_depth, lw_cuda_product, 256)
         if (a.bias)
             lw_four_add(&sum[i], lw_four_floats(a.bias + column));
         if (a.image_bias)
-            lw_four_add(&sum[i], lw_four_floats(a.image_bias + (int64_t)(m / (a.oh * a.ow)) * a.n + column));
+            lw_four_add(&sum[i],
+                        lw_four_floats(a.image_bias + (int64_t)(m / (a.oh * a.ow)) * a.n + column));
         if (a.residual && !a.drop_rows)
             lw_four_add(&sum[i], lw_four_floats((const float *)a.residual +
                                                 ((int64_t)m * a.ld_residual + column)));

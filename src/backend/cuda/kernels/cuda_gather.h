@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What products in f32 and in bf16 share: where their operands lie, and what happens to their sums. */
+/* What products in f32 and in bf16 share: where their operands lie (a convolution is an implicit
+ * GEMM), and the epilogue. */
 #ifndef LW_CUDA_GATHER_H
 #define LW_CUDA_GATHER_H
 
@@ -8,8 +9,8 @@
 
 typedef enum product_kind { PRODUCT_MATMUL, PRODUCT_CONV, PRODUCT_CONV_DX } product_kind;
 
-/* Where element (row, k) of what is multiplied from the left lies in x, -1: outside, a zero. A row is a pixel (b, i, j) of the
- * result. */
+/* Where element (row, k) of the left operand lies in x; -1: outside, a zero. A row is a pixel
+ * (b, i, j) of the result. */
 LW_ON_DEVICE int64_t product_left_at(const lw_cuda_product *a, const product_kind kind, int64_t row,
                                      int32_t k)
 {
@@ -48,8 +49,9 @@ LW_ON_DEVICE int64_t product_right_at(const lw_cuda_product *a, const product_ki
                                               : (int64_t)k * a->n + column;
 }
 
-/* Where it lies packed: the depth of a column side by side; or, where pixels stay (cuda_pixels_stay.h), as they are fetched:
- * 64 columns by 64 channels of a tap in one piece, all taps of a chunk of channels behind each other, and all chunks. */
+/* Where it lies when packed: a column's elements of K side by side. For halo tiles (cuda_halo.h)
+ * the layout is that in which weights are fetched: 64 columns by 64 channels of a tap in one piece,
+ * swizzled, all taps of a chunk of channels one behind the other, then the next chunk. */
 LW_ON_DEVICE int64_t product_packed_at(const lw_cuda_product *a, int32_t column, int32_t k)
 {
     if (!a->image)
@@ -59,7 +61,7 @@ LW_ON_DEVICE int64_t product_packed_at(const lw_cuda_product *a, int32_t column,
     return block * 4096 + row * 64 + (c / 8 % 8 ^ row % 8) * 8 + c % 8;
 }
 
-/* Dropout, whose rows have ids. */
+/* Dropout; rows have ids. */
 LW_ON_DEVICE float product_drop(const lw_cuda_product *a, int64_t row, int32_t column, float sum)
 {
     int64_t e = row % a->drop_rows * a->n + column;
@@ -76,7 +78,7 @@ LW_ON_DEVICE float product_residual(const lw_cuda_product *a, int64_t row, int32
                               : ((const float *)a->residual)[at];
 }
 
-/* Four neighbours of numbers that are added, f32 or bf16. */
+/* Four neighbouring elements of an operand that is added, f32 or bf16. */
 LW_ON_DEVICE lw_four product_four(const void *p, bool narrow, int64_t at)
 {
     lw_four v;
@@ -105,8 +107,9 @@ LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind ki
         ((float *)a->y)[row * a->ldy + column] = sum;
 }
 
-/* Four neighbours each of n rows (none: -1), the first at a multiple of four, which all rows begin at; v has everything but
- * dropout and what is behind it. */
+/* The end of the epilogue for four neighbours of each of n rows (-1: none): dropout, what follows
+ * it, and the store; v has everything before. The first neighbour is at a multiple of four, where
+ * all rows begin. */
 LW_ON_DEVICE void product_write_fours(const lw_cuda_product *a, const int32_t *row, int32_t column,
                                       lw_four *v, const int n)
 {
@@ -115,7 +118,7 @@ LW_ON_DEVICE void product_write_fours(const lw_cuda_product *a, const int32_t *r
         for (int i = 0; i < n; i++) {
             int32_t r = row[i] < 0 ? 0 : row[i];
             LW_ROLLED
-            for (int k = 0; k < 4; k++) { /* what is long is there once: v goes round */
+            for (int k = 0; k < 4; k++) { /* long code is there once: v goes round */
                 float first = product_drop(a, r, column + k, v[i].v[0]);
                 v[i] = (lw_four){{v[i].v[1], v[i].v[2], v[i].v[3], first}};
             }

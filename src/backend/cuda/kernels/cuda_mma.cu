@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of bf16 on tensor cores, sums in f32: tiles of 64 x 64 of the result by 8 warps of 16 x 32 each, 32 of the depth
- * at a time. Two places in shared memory: while one is multiplied, the other is filled, from the left by copies that go on
- * by themselves where rows allow it, from the right likewise where weights were packed, else through registers, where they
- * become bf16.
+ * Products of bf16 on tensor cores (mma.sync), sums in f32: tiles of 64 x 64 of the result by 8
+ * warps of 16 x 32 each, 32 of K at a time. There are two stages in shared memory: one is filled
+ * while the other is multiplied. The left side is filled by asynchronous copies where rows allow
+ * it, the right side likewise where weights were packed; otherwise a side goes through registers,
+ * where it becomes bf16.
  */
 #include "backend/cuda/kernels/cuda_fragment.h"
 #include "backend/cuda/kernels/cuda_gather.h"
 
-/* Halves between rows in shared memory: 20 words, so that the 8 rows and 4 words that a warp reads at once are in 32 banks. */
-enum { PITCH = LW_CUDA_MMA_DEPTH + 8, PLACE = LW_CUDA_TILE * PITCH };
+/* Halves between rows in shared memory: 20 words, so that the 8 rows and 4 words that a warp reads
+ * at once are in 32 banks. */
+enum { PITCH = LW_CUDA_MMA_DEPTH + 8, STAGE = LW_CUDA_TILE * PITCH };
 
-/* Eight neighbours of k on their way to shared memory: one thread's share of a place. */
+/* Eight neighbours in K on their way to shared memory: one thread's share of a stage. */
 typedef struct mma_eight {
     uint32_t word[4];
 } mma_eight;
@@ -32,26 +34,26 @@ LW_ON_DEVICE uint32_t mma_left(const lw_cuda_product *a, const product_kind kind
     return at < 0 ? 0 : ((const uint16_t *)a->x)[at];
 }
 
-/* Which row and which eighth of the depth a thread brings. Columns of weights that lie side by side are brought by threads
- * side by side. */
+/* The row, and the first of eight elements of K, that a thread brings. Columns of weights that lie
+ * side by side are brought by threads side by side. */
 LW_ON_DEVICE int mma_row(bool across)
 {
     return across ? LW_TID % LW_CUDA_TILE : LW_TID / 4;
 }
-LW_ON_DEVICE int mma_part(bool across)
+LW_ON_DEVICE int mma_first(bool across)
 {
     return (across ? LW_TID / LW_CUDA_TILE : LW_TID % 4) * 8;
 }
 
-LW_ON_DEVICE void mma_put(uint16_t *place, bool across, const mma_eight *e)
+LW_ON_DEVICE void mma_put(uint16_t *stage, bool across, const mma_eight *e)
 {
-    uint32_t *to = (uint32_t *)(place + mma_row(across) * PITCH + mma_part(across));
+    uint32_t *to = (uint32_t *)(stage + mma_row(across) * PITCH + mma_first(across));
     LW_UNROLL
     for (int i = 0; i < 4; i++)
         to[i] = e->word[i];
 }
 
-/* One place's products: 16 rows of this warp against its 32 columns. */
+/* One stage's products: this warp's 16 rows by its 32 columns. */
 LW_ON_DEVICE void mma_multiply(const uint16_t *left, const uint16_t *right, float sum[4][4])
 {
     int warp = LW_TID / 32, lane = lw_fragment_lane(PITCH);
@@ -69,7 +71,7 @@ LW_ON_DEVICE void mma_multiply(const uint16_t *left, const uint16_t *right, floa
     }
 }
 
-/* left, right: two places each, aligned to 16 bytes */
+/* left, right: two stages each, aligned to 16 bytes */
 LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, const bool packed,
                            uint16_t *left, uint16_t *right)
 {
@@ -87,22 +89,22 @@ LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, co
         LW_SYNC();
         if (next < a->k && a->chunks) {
             int64_t row = row0 + mma_row(false);
-            int32_t k = next + mma_part(false);
+            int32_t k = next + mma_first(false);
             int64_t from = row < a->m && k < a->k ? product_left_at(a, kind, row, k) : -1;
-            lw_copy_async(left + (at ^ 1) * PLACE + mma_row(false) * PITCH + mma_part(false),
+            lw_copy_async(left + (at ^ 1) * STAGE + mma_row(false) * PITCH + mma_first(false),
                           (const uint16_t *)a->x + (from < 0 ? 0 : from), from >= 0);
         }
         if (next < a->k && packed) {
-            int32_t column = column0 + mma_row(false), k = next + mma_part(false);
+            int32_t column = column0 + mma_row(false), k = next + mma_first(false);
             bool there = column < a->n && k < a->w_pitch;
-            lw_copy_async(right + (at ^ 1) * PLACE + mma_row(false) * PITCH + mma_part(false),
+            lw_copy_async(right + (at ^ 1) * STAGE + mma_row(false) * PITCH + mma_first(false),
                           (const uint16_t *)a->w + (there ? product_packed_at(a, column, k) : 0),
                           there);
         }
         if (next < a->k && !(packed && a->chunks)) {
             LW_UNROLL
             for (int i = 0; i < 4; i++) {
-                int32_t kl = next + mma_part(false) + 2 * i, kr = next + mma_part(across) + 2 * i;
+                int32_t kl = next + mma_first(false) + 2 * i, kr = next + mma_first(across) + 2 * i;
                 int32_t column = column0 + mma_row(across);
                 if (!a->chunks)
                     l.word[i] = mma_left(a, kind, row0 + mma_row(false), kl) |
@@ -113,12 +115,12 @@ LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, co
             }
         }
         if (k0 >= 0)
-            mma_multiply(left + at * PLACE, right + at * PLACE, sum);
+            mma_multiply(left + at * STAGE, right + at * STAGE, sum);
         if (next < a->k) {
             if (!a->chunks)
-                mma_put(left + (at ^ 1) * PLACE, false, &l);
+                mma_put(left + (at ^ 1) * STAGE, false, &l);
             if (!packed)
-                mma_put(right + (at ^ 1) * PLACE, across, &r);
+                mma_put(right + (at ^ 1) * STAGE, across, &r);
         }
     }
     int warp = LW_TID / 32, lane = LW_TID % 32;
@@ -135,7 +137,7 @@ LW_ON_DEVICE void mma_tile(const lw_cuda_product *a, const product_kind kind, co
 
 LW_KERNEL(mma_matmul, lw_cuda_product, 256)
 {
-    LW_SHARED LW_ALIGNED16 uint16_t left[2 * PLACE], right[2 * PLACE];
+    LW_SHARED LW_ALIGNED16 uint16_t left[2 * STAGE], right[2 * STAGE];
     if (a.w_pitch)
         mma_tile(&a, PRODUCT_MATMUL, true, left, right);
     else
@@ -144,7 +146,7 @@ LW_KERNEL(mma_matmul, lw_cuda_product, 256)
 
 LW_KERNEL(mma_conv2d, lw_cuda_product, 256)
 {
-    LW_SHARED LW_ALIGNED16 uint16_t left[2 * PLACE], right[2 * PLACE];
+    LW_SHARED LW_ALIGNED16 uint16_t left[2 * STAGE], right[2 * STAGE];
     if (a.w_pitch)
         mma_tile(&a, PRODUCT_CONV, true, left, right);
     else
@@ -153,14 +155,15 @@ LW_KERNEL(mma_conv2d, lw_cuda_product, 256)
 
 LW_KERNEL(mma_conv2d_dx, lw_cuda_product, 256)
 {
-    LW_SHARED LW_ALIGNED16 uint16_t left[2 * PLACE], right[2 * PLACE];
+    LW_SHARED LW_ALIGNED16 uint16_t left[2 * STAGE], right[2 * STAGE];
     if (a.w_pitch)
         mma_tile(&a, PRODUCT_CONV_DX, true, left, right);
     else
         mma_tile(&a, PRODUCT_CONV_DX, false, left, right);
 }
 
-/* Weights as products read them best: the depth side by side, rounded once for those of bf16. */
+/* Packs weights as products read them best: neighbours in K side by side, rounded once for products
+ * of bf16. */
 LW_KERNEL(mma_pack, lw_cuda_product, 256)
 {
     LW_EACH(e, (int64_t)a.n * a.w_pitch)

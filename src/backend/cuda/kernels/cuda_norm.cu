@@ -2,12 +2,12 @@
 /* Group normalisation, softmax, cross-entropy. */
 #include "backend/cuda/kernels/cuda_port.h"
 
-/* What normalising makes of a number: (x - middle) factor + offset, and an activation up to SiLU. */
+/* What normalising makes of a value: (x - middle) factor + offset, and an activation up to SiLU. */
 typedef struct norm_channel {
     float factor, offset;
 } norm_channel;
 
-/* What sums about a middle say of n numbers: how far the mean is off it, one over the deviation. */
+/* What sums about a middle say of n values: how far the mean is off it, one over the deviation. */
 typedef struct norm_moments {
     float off, rstd;
 } norm_moments;
@@ -89,7 +89,7 @@ LW_ON_DEVICE void norm_write(const lw_cuda_norm *a, int64_t at, const float *v, 
         lw_write_bf16((uint16_t *)a->also + at, v, wide);
 }
 
-/* Of sums over numbers, `share` of which is one of them. */
+/* Of sums over values, `share` of which is one of them. */
 LW_ON_DEVICE norm_moments norm_moments_of(const lw_cuda_norm *a, float sum, float square, float share)
 {
     float off = a->rms ? 0.0f : sum * share;
@@ -105,7 +105,7 @@ LW_ON_DEVICE void norm_tell(const lw_cuda_norm *a, int64_t group, float mean, fl
         a->rstd[group] = rstd;
 }
 
-/* Numbers of x from `at` on. */
+/* Elements of x from `at` on. */
 LW_ON_DEVICE void norm_take(const lw_cuda_norm *a, float *v, int64_t at, const int wide,
                             const int narrow)
 {
@@ -122,7 +122,7 @@ LW_ON_DEVICE float norm_number(const lw_cuda_norm *a, int64_t at)
     return v;
 }
 
-/* Any width: a block for each group (x) of each sample (y), whose numbers come three times. */
+/* Any width: a block for each group (x) of each sample (y), whose elements come three times. */
 LW_KERNEL(group_norm, lw_cuda_norm, 256)
 {
     LW_SHARED double room[256];
@@ -161,7 +161,7 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
 /* Vectors of a thread of a block of groups. */
 #define NORM_VECTORS(wide, parts) (((wide) == 1 ? 16 : LW_CUDA_NORM_KEPT / (wide)) / (parts))
 
-/* A thread's numbers, as they came: f32, or bf16 two by two. */
+/* A thread's elements, as they came: f32, or bf16 two by two. */
 typedef union norm_kept {
     float f32[LW_CUDA_NORM_KEPT];
     uint32_t bf16[LW_CUDA_NORM_KEPT / 2];
@@ -259,7 +259,7 @@ LW_ON_DEVICE void norm_sum(const norm_tile *t, const int threads, const int part
     }
 }
 
-/* A thread's numbers of rows from `first` on, zeros where there is none; x: its first. */
+/* A thread's elements of rows from `first` on, zeros where there is none; x: its first. */
 LW_ON_DEVICE void norm_read(const lw_cuda_norm *a, const norm_tile *t, int64_t x, int32_t first,
                             norm_kept *kept, const int wide, const int narrow, const int parts)
 {
@@ -355,7 +355,7 @@ LW_ON_DEVICE void norm_finish(const lw_cuda_norm *a, const norm_tile *t, int64_t
 
 /*
  * A block for `span` neighbouring groups (x) of a sample (y), so that whole sectors of memory are read. A thread has the same
- * channels in every row; its numbers stay in registers, or come again where they are too many. The mean's sums and those about
+ * channels in every row; its elements stay in registers, or come again where they are too many. The mean's sums and those about
  * it go through the same code, which is fetched once.
  *
  * Where there are few pictures, fetching the code takes as long as what it does. Blocks then go through it before they wait for
@@ -428,7 +428,7 @@ GROUP_NORM(4_bf16_spread, 512, 2, 4, 1, LW_CUDA_NORM_PARTS)
 GROUP_NORM(2_bf16, 512, 2, 2, 1, 1)
 GROUP_NORM(1_bf16, 512, 2, 1, 1, 1)
 
-enum { LAYER_KEPT = 24 }; /* numbers of a lane: with 32 there would be room for two blocks alone */
+enum { LAYER_KEPT = 24 }; /* elements of a lane: with 32 there would be room for two blocks alone */
 
 /* A lane's vectors of a row from `first` on. */
 LW_ON_DEVICE void norm_lane(const float *x, int32_t width, int32_t first, float *kept)

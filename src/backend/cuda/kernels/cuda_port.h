@@ -121,7 +121,7 @@ LW_ON_DEVICE uint32_t lw_count_up(uint32_t *p)
     return was;
 }
 /* sum += left right, 16 x 16 by 16 x 8 over a warp (PTX ISA, mma.m16n8k16): lane 4 g + t has rows g and g + 8 of left and
- * sum, column g of right, and of those the numbers 2 t, 2 t + 1 and 8 behind. */
+ * sum, column g of right, and of those the elements 2 t, 2 t + 1 and 8 behind. */
 #define LW_MMA(type)                                                                               \
     LW_ON_DEVICE void lw_mma_##type(float sum[4], const uint32_t left[4], const uint32_t right[2]) \
     {                                                                                              \
@@ -135,7 +135,7 @@ LW_MMA(bf16)
 LW_MMA(f16)
 #undef LW_MMA
 /* Four matrices of 8 x 8 halves from shared memory; lane 8 i + r says where row r of matrix i is. Lane 4 g + t gets of each the
- * numbers 2 t and 2 t + 1 of row g; transposed, those of column g in rows 2 t and 2 t + 1. */
+ * elements 2 t and 2 t + 1 of row g; transposed, those of column g in rows 2 t and 2 t + 1. */
 #define LW_LDMATRIX(name, how)                                                                 \
     LW_ON_DEVICE void lw_ldmatrix_x4##name(uint32_t out[4], const void *row)                   \
     {                                                                                          \
@@ -168,7 +168,7 @@ LW_ON_DEVICE void lw_put_two(void *to, uint32_t first, uint32_t second)
 {
     *(uint2 *)to = make_uint2(first, second);
 }
-/* Two numbers to bf16, the first as the lower half. */
+/* Two values to bf16, the first as the lower half. */
 LW_ON_DEVICE uint32_t lw_two_bf16(float low, float high)
 {
     uint32_t two;

@@ -68,34 +68,35 @@ LW_ON_DEVICE void product_tile(const lw_cuda_product *a, const product_kind kind
 
 LW_KERNEL(matmul, lw_cuda_product, 256)
 {
-    LW_SHARED float left[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)], right[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
+    LW_SHARED float left[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
+    LW_SHARED float right[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
     product_tile(&a, PRODUCT_MATMUL, left, right);
 }
 
-enum { FEW_PITCH = LW_CUDA_FEW_DEPTH + 4, FEW_PLACES = 3 }; /* of a ring, filled one after the other */
+enum { FEW_PITCH = LW_CUDA_FEW_DEPTH + 4, FEW_STAGES = 3 }; /* of a ring buffer */
 
-/* The block's rows of x, or behind them those of w, of a place, if there is such a depth: four neighbours of it a copy, zeros
- * where there is none. */
-LW_ON_DEVICE void few_copy(const lw_cuda_product *a, const bool left, int32_t k0, float *place)
+/* Copies the block's rows of x, or those of w, which lie behind them, to a stage, unless K has
+ * ended: four neighbours in K a copy, zeros where there are none. */
+LW_ON_DEVICE void few_copy(const lw_cuda_product *a, const bool left, int32_t k0, float *stage)
 {
     const int n = left ? LW_CUDA_FEW_ROWS : LW_CUDA_FEW_COLUMNS;
     const float *from = (const float *)(left ? a->x : a->w);
     const int32_t pitch = left ? a->ldx : a->k;
     int32_t k = k0 + LW_TID % 32 * 4, row = (int32_t)(left ? LW_BX : LW_BY) * n + LW_TID / 32;
-    place += ((left ? 0 : LW_CUDA_FEW_ROWS) + LW_TID / 32) * FEW_PITCH + LW_TID % 32 * 4;
+    stage += ((left ? 0 : LW_CUDA_FEW_ROWS) + LW_TID / 32) * FEW_PITCH + LW_TID % 32 * 4;
     if (k0 >= a->k)
         return;
     LW_UNROLL
     for (int i = 0; i < n; i += 8) {
         bool there = k < a->k && row + i < (left ? (int32_t)a->m : a->n);
-        lw_copy_async(place + i * FEW_PITCH, from + (there ? (row + i) * pitch + k : 0), there);
+        lw_copy_async(stage + i * FEW_PITCH, from + (there ? (row + i) * pitch + k : 0), there);
     }
 }
 
-/* The weights of this block that have no place yet, and what is added to the sums, go to the second cache. */
+/* Prefetches the weights of this block that have no stage yet, and its bias, into L2. */
 LW_ON_DEVICE void few_prefetch(const lw_cuda_product *a)
 {
-    const int32_t first = FEW_PLACES * LW_CUDA_FEW_DEPTH;
+    const int32_t first = FEW_STAGES * LW_CUDA_FEW_DEPTH;
     int32_t column = (int32_t)LW_BY * LW_CUDA_FEW_COLUMNS + LW_TID;
     if (LW_TID < LW_CUDA_FEW_COLUMNS && column < a->n && first < a->k)
         LW_PREFETCH((const float *)a->w + (int64_t)column * a->k + first, (a->k - first) * 4);
@@ -103,7 +104,7 @@ LW_ON_DEVICE void few_prefetch(const lw_cuda_product *a)
         LW_PREFETCH(a->bias + column, 16);
 }
 
-enum { FEW_AT_ONCE = 2 }; /* fours of the depth that are read while as many are multiplied */
+enum { FEW_AT_ONCE = 2 }; /* fours of K that are read while as many are multiplied */
 
 LW_ON_DEVICE void few_read(const float *from, lw_four *v)
 {
@@ -112,7 +113,7 @@ LW_ON_DEVICE void few_read(const float *from, lw_four *v)
         v[i] = *(const lw_four *)(from + i * 4);
 }
 
-/* A place's depth of one column by `rows` rows, four apart. */
+/* A stage's elements of one column by those of `rows` rows, of every fourth row. */
 LW_ON_DEVICE void few_multiply(const float *left, const float *right, float *sum, const int rows)
 {
     lw_four next[3][FEW_AT_ONCE], now[3][FEW_AT_ONCE]; /* of the column, and of each row */
@@ -139,14 +140,15 @@ LW_ON_DEVICE void few_multiply(const float *left, const float *right, float *sum
 }
 
 /*
- * Products whose tiles of 64 x 64 would leave most of a GPU idle or be mostly empty, of w [n][k] with k a multiple of four:
- * tiles of 16 x 32, a warp for 8 x 8 of them. Weights that nothing writes are under way before the kernels before are through;
- * of x, what comes next is while it is multiplied. Sums are taken in the order of the large tiles: they have the same bits,
- * whatever the number of rows.
+ * Products whose tiles of 64 x 64 would leave most of a GPU idle or be mostly empty, of w [n][k]
+ * with k a multiple of four: tiles of 16 x 32, a warp for 8 x 8 of them. Weights that nothing
+ * writes are under way before the kernels before are through; of x, what comes next is while it is
+ * multiplied. Sums are taken in the order of the large tiles: they have the same bits, whatever the
+ * number of rows.
  */
 LW_KERNEL_EARLY(matmul_few, lw_cuda_product, 256, 3)
 {
-    enum { PLACE = (LW_CUDA_FEW_ROWS + LW_CUDA_FEW_COLUMNS) * FEW_PITCH };
+    enum { STAGE = (LW_CUDA_FEW_ROWS + LW_CUDA_FEW_COLUMNS) * FEW_PITCH };
     LW_SHARED_AT_LAUNCH(shared);
     float *room = (float *)(void *)shared;
     int lane = LW_TID % 32, warp = LW_TID / 32, at = 0;
@@ -156,31 +158,31 @@ LW_KERNEL_EARLY(matmul_few, lw_cuda_product, 256, 3)
     if (!a.fixed)
         LW_AWAIT_BEFORE();
     LW_ROLLED
-    for (int i = 0; i < FEW_PLACES; i++)
-        few_copy(&a, false, i * LW_CUDA_FEW_DEPTH, room + i * PLACE);
+    for (int i = 0; i < FEW_STAGES; i++)
+        few_copy(&a, false, i * LW_CUDA_FEW_DEPTH, room + i * STAGE);
     few_prefetch(&a);
     LW_AWAIT_BEFORE();
     LW_ROLLED
-    for (int i = 0; i < FEW_PLACES; i++) {
-        few_copy(&a, true, i * LW_CUDA_FEW_DEPTH, room + i * PLACE);
+    for (int i = 0; i < FEW_STAGES; i++) {
+        few_copy(&a, true, i * LW_CUDA_FEW_DEPTH, room + i * STAGE);
         LW_COPY_COMMIT();
     }
     LW_ROLLED
     for (int32_t k0 = 0; k0 < a.k; k0 += LW_CUDA_FEW_DEPTH) {
-        float *place = room + at * PLACE;
-        const float *left = place + row * FEW_PITCH;
-        const float *right = place + (LW_CUDA_FEW_ROWS + column) * FEW_PITCH;
-        lw_copy_wait_for(FEW_PLACES - 1);
+        float *stage = room + at * STAGE;
+        const float *left = stage + row * FEW_PITCH;
+        const float *right = stage + (LW_CUDA_FEW_ROWS + column) * FEW_PITCH;
+        lw_copy_wait_for(FEW_STAGES - 1);
         LW_SYNC();
         if (rows > 4)
             few_multiply(left, right, sum, 2);
         else if (rows > 0)
             few_multiply(left, right, sum, 1);
         LW_SYNC();
-        few_copy(&a, true, k0 + FEW_PLACES * LW_CUDA_FEW_DEPTH, place);
-        few_copy(&a, false, k0 + FEW_PLACES * LW_CUDA_FEW_DEPTH, place);
+        few_copy(&a, true, k0 + FEW_STAGES * LW_CUDA_FEW_DEPTH, stage);
+        few_copy(&a, false, k0 + FEW_STAGES * LW_CUDA_FEW_DEPTH, stage);
         LW_COPY_COMMIT();
-        at = at + 1 == FEW_PLACES ? 0 : at + 1;
+        at = at + 1 == FEW_STAGES ? 0 : at + 1;
     }
     LW_UNROLL
     for (int i = 0; i < 2; i++) {
@@ -193,13 +195,15 @@ LW_KERNEL_EARLY(matmul_few, lw_cuda_product, 256, 3)
 
 LW_KERNEL(conv2d, lw_cuda_product, 256)
 {
-    LW_SHARED float left[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)], right[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
+    LW_SHARED float left[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
+    LW_SHARED float right[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
     product_tile(&a, PRODUCT_CONV, left, right);
 }
 
 LW_KERNEL(conv2d_dx, lw_cuda_product, 256)
 {
-    LW_SHARED float left[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)], right[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
+    LW_SHARED float left[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
+    LW_SHARED float right[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
     product_tile(&a, PRODUCT_CONV_DX, left, right);
 }
 
@@ -223,7 +227,7 @@ LW_KERNEL(depthwise, lw_cuda_product, 256)
     }
 }
 
-/* (w0, w1, w2) to (w2, w1 + w2, w0 + w1, w0): one of the four, of numbers `step` apart. */
+/* (w0, w1, w2) to (w2, w1 + w2, w0 + w1, w0): one of the four; elements are `step` apart. */
 LW_ON_DEVICE float upconv_spread(const float *w, int64_t step, int which)
 {
     return which == 0   ? w[2 * step]

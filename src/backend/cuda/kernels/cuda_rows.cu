@@ -6,7 +6,7 @@
 
 #include "base/kinds.h"
 
-/* A thread turns the two numbers of an angle: y may be x. */
+/* A thread turns the two elements of an angle: y may be x. */
 LW_KERNEL(rope, lw_cuda_rope, 256)
 {
     int32_t half = a.d / 2, pairs = a.c / 2;

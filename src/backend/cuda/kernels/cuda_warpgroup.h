@@ -63,7 +63,7 @@ LW_ON_DEVICE void lw_barrier_wait(uint64_t *b, uint32_t odd)
  * memory (distributed shared memory) until that block ends. */
 #define LW_CLUSTER_ARRIVE() asm volatile("barrier.cluster.arrive.release;" ::: "memory")
 #define LW_CLUSTER_WAIT() asm volatile("barrier.cluster.wait.acquire;" ::: "memory")
-/* Four numbers where block `block` of the cluster has what this one has at `own`. */
+/* Four elements where block `block` of the cluster has what this one has at `own`. */
 LW_ON_DEVICE lw_four lw_load_cluster(const float *own, int block)
 {
     uint32_t at;
