@@ -12,17 +12,23 @@ Arrays are anything numpy takes, tensors of PyTorch on the CPU included; results
 (`torch.from_numpy` shares their memory). A picture is the one `leeway sample` makes with the same
 seed and number, to the bit.
 
+Objects may be closed, or let go, in any order and in callbacks. What depends on one is closed with it:
+samplers with their model and their device, models with a GPU that was asked to compute with them, for it
+may have their weights. What a callback closes is freed when the call that it is in returns.
+
 The library is $LEEWAY_LIBRARY, else libleeway.so.0 in this package, else the system's.
 """
 import collections
+import collections.abc
 import ctypes
 import ctypes.util
+import operator
 import os
 import threading
 
 import numpy as np
 
-__all__ = ["Device", "Error", "Field", "Model", "Sampler", "field", "load", "version"]
+__all__ = ["Device", "Error", "Field", "Model", "Sampler", "UsageError", "field", "load", "version"]
 
 _SONAME = "libleeway.so.0"
 _NEEDED = 2  # LW_API_VERSION
@@ -34,6 +40,13 @@ class Error(RuntimeError):
     def __init__(self, code, message):
         super().__init__(message)
         self.code = code
+
+
+class UsageError(Error, ValueError):
+    """An argument that is refused, or the use of what is closed: an Error of code -2, LW_ERROR_USAGE."""
+
+    def __init__(self, message):
+        super().__init__(-2, message)
 
 
 # ---- the library ---------------------------------------------------------------------------------
@@ -139,12 +152,46 @@ _lib = _open()
 
 def _check(code):
     if code < 0:
-        raise Error(code, _lib.lw_error_message().decode("utf-8", "replace"))
+        message = _lib.lw_error_message().decode("utf-8", "replace")
+        raise UsageError(message) if code == -2 else Error(code, message)
     return code
 
 
-def _text(value):
-    return None if value is None else os.fspath(value).encode()
+# ---- arguments -----------------------------------------------------------------------------------
+
+_INT, _INT64, _UINT64 = 2 ** 31 - 1, 2 ** 63 - 1, 2 ** 64 - 1  # ctypes would take what is above modulo
+
+
+def _text(what, value):
+    """str, bytes or os.PathLike, as the bytes of a path."""
+    if value is None:
+        return None
+    text = os.fsencode(value)
+    if b"\0" in text:
+        raise UsageError("%s is %r: must have no NUL" % (what, value))
+    return text
+
+
+def _whole(what, value, most, or_else=""):
+    """A whole number of 0 to most, of Python, numpy or PyTorch."""
+    try:
+        value = number = operator.index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number <= most:
+        raise UsageError("%s is %r: must be a whole number, 0 to %d%s" % (what, value, most, or_else))
+    return number
+
+
+def _labels(values, names, most):
+    """Numbers or names of classes, one or many."""
+    labels = []
+    values = list(values) if isinstance(values, collections.abc.Iterator) else values
+    for i, label in enumerate(_array(values, object, "classes", 1)):
+        if isinstance(label, str):
+            label = names.index(label) if label in names else int(label) if label.isdecimal() else label
+        labels.append(_whole("classes[%d]" % i, label, most, ", or a class's name"))
+    return np.array(labels, np.int32)
 
 
 def version():
@@ -158,12 +205,51 @@ def _array(value, dtype, what, rank=None):
         value = value.detach().cpu()
     out = np.ascontiguousarray(value, dtype=dtype)
     if rank is not None and out.ndim != rank:
-        raise ValueError("%s has shape %s: %d dimensions are wanted" % (what, out.shape, rank))
+        raise UsageError("%s has shape %s: %d dimensions are wanted" % (what, out.shape, rank))
     return out
 
 
 def _address(array):
     return None if array is None else array.ctypes.data
+
+
+_local = threading.local()  # of each thread: `device`, its own; `waiting`, handles to close
+
+
+class _Handle:
+    """An object of the library, and the one place that knows when it may be closed: behind all that borrow
+    it, and not while a call of this thread may use it, for which it waits."""
+
+    def __init__(self, kind, close):
+        self.kind, self._close = kind, close
+        self.pointer = ctypes.c_void_p()
+        self.closed = None  # else how it was
+        self._lenders, self._borrowers = [], []  # the objects it borrows, the handles that borrow it
+
+    def borrow(self, owner):
+        """From now on owner stays, and is not closed before this is."""
+        if owner not in self._lenders:
+            self._lenders.append(owner)
+            owner._handle._borrowers.append(self)
+
+    def close(self, how="closed"):
+        self.closed = self.closed or how
+        for borrower in self._borrowers[::-1]:
+            borrower.close("closed with its " + self.kind)
+        if self.pointer:
+            getattr(_lib, self._close)(ctypes.byref(self.pointer))
+        if self.pointer:  # the library refused it
+            _local.__dict__.setdefault("waiting", []).append(self)
+            return
+        lenders, self._lenders = self._lenders, []
+        for owner in lenders:
+            owner._handle._borrowers.remove(self)
+
+
+def _close_waiting():
+    """Behind every call that has callbacks; inside another one they wait on."""
+    for handle in _local.__dict__.pop("waiting", ()):
+        handle.close()
 
 
 class _Owned:
@@ -172,17 +258,17 @@ class _Owned:
     _close = None
 
     def __init__(self):
-        self._handle = ctypes.c_void_p()
+        self._handle = _Handle(type(self).__name__, self._close)
 
     def close(self):
-        """Frees it now; otherwise when nobody refers to it."""
-        if self._handle:
-            getattr(_lib, self._close)(ctypes.byref(self._handle))
+        """Closes it, and what depends on it before; otherwise when nobody refers to it. In a callback:
+        when the call that is running returns; nothing can be asked of it from now on."""
+        self._handle.close()
 
     def _open_handle(self):
-        if not self._handle:
-            raise ValueError("%s is closed" % type(self).__name__)
-        return self._handle
+        if self._handle.closed:
+            raise UsageError("this %s was %s" % (type(self).__name__, self._handle.closed))
+        return self._handle.pointer
 
     def __del__(self):
         if getattr(self, "_handle", None) and _lib:
@@ -193,6 +279,17 @@ class _Owned:
 
     def __exit__(self, *unused):
         self.close()
+
+
+def _join(handle, device, model):
+    """What a session or a sampler is made of: device and model, borrowed. A GPU that is asked has the model's
+    weights from now on, even where it then has no room to compute."""
+    made_of = device._open_handle(), model._open_handle()
+    handle.borrow(device)
+    handle.borrow(model)
+    if device.isa == "cuda":
+        model._handle.borrow(device)
+    return made_of
 
 
 class _Calls:
@@ -220,28 +317,31 @@ class _Calls:
                 self.failure = e
 
     def check(self, code):
-        if self.failure is not None:
-            raise self.failure
-        return _check(code)
+        """What the call that had them returned."""
+        try:
+            if self.failure is not None:
+                raise self.failure
+            return _check(code)
+        finally:  # behind the message, which a refused close would replace
+            _close_waiting()
 
 
 # ---- devices -------------------------------------------------------------------------------------
 
 class Device(_Owned):
     """Threads and kernels. threads 0: all processors this process may use; isa: "ref", "avx2",
-    "avxvnni", "avx512", "avx512bf16", "amx" or None, the best there is. Used by one thread at a time."""
+    "avxvnni", "avx512", "avx512bf16", "amx" or None, the best there is. Used by one thread at a time.
+    Closing it closes its samplers; a GPU, the models that it was asked to compute with, too."""
 
     _close = "lw_device_close"
 
     def __init__(self, threads=0, isa=None):
         super().__init__()
-        options = _DeviceOptions(threads=threads, isa=_text(isa))
-        _check(_lib.lw_device_open(ctypes.byref(options), ctypes.byref(self._handle)))
-        self.threads = _check(_lib.lw_device_threads(self._handle))
-        self.isa = _lib.lw_device_isa(self._handle).decode()
-
-
-_local = threading.local()
+        options = _DeviceOptions(threads=_whole("threads", threads, 4096), isa=_text("isa", isa))
+        pointer = self._handle.pointer
+        _check(_lib.lw_device_open(ctypes.byref(options), ctypes.byref(pointer)))
+        self.threads = _check(_lib.lw_device_threads(pointer))
+        self.isa = _lib.lw_device_isa(pointer).decode()
 
 
 def _device(device):
@@ -257,19 +357,21 @@ def _device(device):
 
 class Model(_Owned):
     """A network and its weights: kind ("unet", "encoder"), network, parameters, channels,
-    image_size, classes, class_names, latent, method ("ddpm", "drift", None), noise_size."""
+    image_size, classes, class_names, latent, method ("ddpm", "drift", None), noise_size. Closing it closes
+    its samplers. One GPU computes with it: load it again for another."""
 
     _close = "lw_model_close"
 
     def __init__(self, path):
         super().__init__()
-        _check(_lib.lw_model_open(_text(path), ctypes.byref(self._handle)))
+        pointer = self._handle.pointer
+        _check(_lib.lw_model_open(_text("path", path), ctypes.byref(pointer)))
         info = _ModelInfo()
-        _check(_lib.lw_model_describe(self._handle, ctypes.byref(info)))
+        _check(_lib.lw_model_describe(pointer, ctypes.byref(info)))
         for name, _ in _ModelInfo._fields_[1:]:
             value = getattr(info, name)
             setattr(self, name, value.decode() if isinstance(value, bytes) else value)
-        names = [_lib.lw_model_class_name(self._handle, i) for i in range(self.classes)]
+        names = [_lib.lw_model_class_name(pointer, i) for i in range(self.classes)]
         self.class_names = [n.decode() if n else str(i) for i, n in enumerate(names)]
 
     def __repr__(self):
@@ -277,27 +379,30 @@ class Model(_Owned):
 
     def run(self, x, t=None, classes=None, latent=None, output=None, batch=16, device=None,
             progress=None):
-        """One forward pass of any number of rows: x [N,C,H,W], t [N] times, classes [N], latent
-        [N,K] where the network has them; what is not given is zero. output: None, the first
-        ("y" of a U-Net); a name; or "a,b" or "*", then a dict. progress(done, total)."""
+        """One forward pass of any number of rows: x [N,C,H,W], t [N] times, classes [N], numbers or
+        names, latent [N,K] where the network has them; what is not given is zero. output: None, the
+        first ("y" of a U-Net); a name; or "a,b" or "*", then a dict. batch: 0 to 65536 rows at a time.
+        progress(done, total)."""
         device = _device(device)
         x = _array(x, np.float32, "x", 4)
         given = {"x": x}
-        for name, value, dtype in (("t", t, np.float32), ("class", classes, np.int32),
-                                   ("latent", latent, np.float32)):
+        if classes is not None:
+            given["class"] = _labels(classes, self.class_names, _INT)
+        for name, value in (("t", t), ("latent", latent)):
             if value is not None:
-                given[name] = _array(value, dtype, name)
-        options = _SessionOptions(batch=max(1, min(batch, len(x))), height=x.shape[2],
-                                  width=x.shape[3], output=_text(output))
-        session = ctypes.c_void_p()
-        _check(_lib.lw_session_new(device._open_handle(), self._open_handle(),
-                                   ctypes.byref(options), ctypes.byref(session)))
-        self._used_on = device  # on a GPU it has the weights: to be closed behind the model
+                given[name] = _array(value, np.float32, name)
+        output = _text("output", output)
+        options = _SessionOptions(batch=max(1, min(_whole("batch", batch, 65536), len(x))),
+                                  height=_whole("height of x", x.shape[2], 32768),
+                                  width=_whole("width of x", x.shape[3], 32768), output=output)
+        session = _Handle("session", "lw_session_free")
         try:
-            results = self._run_rows(session, given, progress)
+            _check(_lib.lw_session_new(*_join(session, device, self), ctypes.byref(options),
+                                       ctypes.byref(session.pointer)))
+            results = self._run_rows(session.pointer, given, progress)
         finally:
-            _lib.lw_session_free(ctypes.byref(session))
-        several = output is not None and ("," in output or output == "*")
+            session.close()
+        several = output is not None and (b"," in output or output == b"*")
         return results if several else next(iter(results.values()))
 
     def _run_rows(self, session, given, progress):
@@ -313,10 +418,10 @@ class Model(_Owned):
             elif name in waiting:
                 value = waiting.pop(name)
                 if value.shape != shape:
-                    raise ValueError("%s has shape %s: %s is wanted" % (name, value.shape, shape))
+                    raise UsageError("%s has shape %s: %s is wanted" % (name, value.shape, shape))
                 rows.append(_Rows(info.name, _address(value), None))
         if waiting:
-            raise ValueError("%s does not take %s" % (self.network, ", ".join(waiting)))
+            raise UsageError("%s does not take %s" % (self.network, ", ".join(waiting)))
         calls = _Calls(progress)
         calls.check(_lib.lw_session_run_rows(session, ctypes.c_int64(n),
                                              (_Rows * len(rows))(*rows), len(rows),
@@ -326,7 +431,8 @@ class Model(_Owned):
     def sampler(self, steps=0, sampler=None, seed=0, precision=None, batch=16, device=None):
         """A Sampler, to be asked for pictures more than once. steps: evaluations of the network a
         picture, 0: as the sampler has it; sampler: "one-step", "ddim", "ancestral", "dpm-solver", "euler", "heun",
-        None: the model's own; precision: "f32", "bf16", "int8"; batch never changes a picture."""
+        None: the model's own; seed: 0 to 2^64 - 1; precision: "f32", "bf16", "int8"; batch: 0 to 65536
+        pictures at a time, 0: 16, which never changes them."""
         return Sampler(self, steps, sampler, seed, precision, batch, device)
 
     def sample(self, n=16, first=0, classes=None, progress=None, preview=None, **options):
@@ -337,47 +443,51 @@ class Model(_Owned):
 
 
 class Sampler(_Owned):
-    """Makes pictures of a generator: sampler (its name), evaluations, shape (C, H, W), classes."""
+    """Makes pictures of a generator: sampler (its name), evaluations, shape (C, H, W), classes. Closed with
+    its model or its device."""
 
     _close = "lw_sampler_close"
 
     def __init__(self, model, steps=0, sampler=None, seed=0, precision=None, batch=16,
                  device=None):
         super().__init__()
-        self._model, self._device = model, _device(device)  # which it borrows
-        options = _SamplerOptions(batch=batch, steps=steps, sampler=_text(sampler), seed=seed,
-                                  precision=_text(precision))
-        _check(_lib.lw_sampler_open(self._device._open_handle(), model._open_handle(),
-                                    ctypes.byref(options), ctypes.byref(self._handle)))
-        model._used_on = self._device
+        options = _SamplerOptions(batch=_whole("batch", batch, 65536),
+                                  steps=_whole("steps", steps, _INT),
+                                  sampler=_text("sampler", sampler),
+                                  seed=_whole("seed", seed, _UINT64),
+                                  precision=_text("precision", precision))
+        pointer, self._class_names = self._handle.pointer, model.class_names
+        _check(_lib.lw_sampler_open(*_join(self._handle, _device(device), model),
+                                    ctypes.byref(options), ctypes.byref(pointer)))
         info = _SamplerInfo()
-        _check(_lib.lw_sampler_describe(self._handle, ctypes.byref(info)))
+        _check(_lib.lw_sampler_describe(pointer, ctypes.byref(info)))
         self.sampler, self.evaluations = info.sampler.decode(), info.evaluations
         self.shape, self.classes = (info.channels, info.height, info.width), info.classes
 
     def pictures(self, n=16, first=0, classes=None, progress=None, preview=None):
-        """Pictures number first .. first + n - 1, float32 [n,C,H,W] in [-1,1]. classes: numbers or
-        names, gone through in turn; None: number i is of class i modulo classes.
+        """Pictures number first .. first + n - 1, float32 [n,C,H,W] in [-1,1]. classes: numbers, 0 to
+        the model's classes - 1, or names, one or many, gone through in turn; None: number i is of class
+        i modulo classes.
         progress(done, total) behind every batch, preview(first, step, steps, pixels) behind every
         evaluation; what they raise ends the sampling."""
-        if n < 0:
-            raise ValueError("%d pictures" % n)
-        labels = None
+        pointer, labels = self._open_handle(), None
+        n, first = _whole("n", n, _INT64), _whole("first", first, _INT64)
         if classes is not None:
-            names = self._model.class_names
-            which = [names.index(c) if isinstance(c, str) and c in names else int(c)
-                     for c in ([classes] if isinstance(classes, (str, int)) else classes)]
-            labels = np.resize(np.array(which, np.int32), n)
+            labels = _labels(classes, self._class_names, self.classes - 1 if self.classes else _INT)
+            if not len(labels):
+                raise UsageError("classes is empty: must be one or more")
+            labels = np.resize(labels, n)
         out = np.empty((n,) + self.shape, np.float32)
         calls = _Calls(progress, preview, self.shape)
-        calls.check(_lib.lw_sampler_pictures(self._open_handle(), ctypes.c_int64(first),
+        calls.check(_lib.lw_sampler_pictures(pointer, ctypes.c_int64(first),
                                              ctypes.c_int64(n), ctypes.c_void_p(_address(labels)),
                                              ctypes.byref(calls.c), ctypes.c_void_p(_address(out))))
         return out
 
 
 def load(path):
-    """Opens a run directory, a checkpoint, a model folder or a file of weights."""
+    """Opens a run directory, a checkpoint, a model folder or a file of weights. path: str, bytes or
+    os.PathLike."""
     return Model(path)
 
 
@@ -395,7 +505,7 @@ def _dense(value, what):
     """[N,C], [G,N,C] or [G,N,T,C] as the last."""
     x = _array(value, np.float32, what)
     if x.ndim not in (2, 3, 4):
-        raise ValueError("%s has shape %s: [N,C], [G,N,C] or [G,N,T,C] is wanted"
+        raise UsageError("%s has shape %s: [N,C], [G,N,C] or [G,N,T,C] is wanted"
                          % (what, x.shape))
     return x.reshape({2: (1,) + x.shape[:1] + (1,) + x.shape[1:],
                       3: x.shape[:2] + (1,) + x.shape[2:], 4: x.shape}[x.ndim])
@@ -415,14 +525,14 @@ def field(gen, pos, temperatures=(0.02, 0.05, 0.2), uncond=None, uncond_weight=0
     away = None if uncond is None else _dense(uncond, "uncond")
     for what, other in (("pos", positive), ("uncond", away)):
         if other is not None and (other.shape[0], other.shape[2:]) != (x.shape[0], x.shape[2:]):
-            raise ValueError("gen is %s and %s is %s as [G,N,T,C]: only N may differ"
+            raise UsageError("gen is %s and %s is %s as [G,N,T,C]: only N may differ"
                              % (x.shape, what, other.shape))
     if variant not in _VARIANTS:
-        raise ValueError("variant %r: one of %s" % (variant, ", ".join(_VARIANTS)))
+        raise UsageError("variant %r: one of %s" % (variant, ", ".join(_VARIANTS)))
     weight = np.full(x.shape[0], uncond_weight, np.float32) if np.ndim(uncond_weight) == 0 \
         else _array(uncond_weight, np.float32, "uncond_weight", 1)
     if len(weight) != x.shape[0]:
-        raise ValueError("%d weights for %d groups" % (len(weight), x.shape[0]))
+        raise UsageError("%d weights for %d groups" % (len(weight), x.shape[0]))
     taus = _array(temperatures, np.float64, "temperatures", 1)
     out = np.empty_like(x)
     slope = np.empty_like(x) if gradient else None

@@ -3,6 +3,7 @@
 """python/leeway against the program and against arithmetic. LEEWAY, MODELS (made by make_model) and
 PYTHONPATH come from the test's environment; 77: numpy is not there."""
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,144 @@ def by_program(*words):
         subprocess.run([PROGRAM, *words, "--output", path, "--quiet"], check=True,
                        stdout=subprocess.DEVNULL)
         return np.load(path)
+
+
+# Objects closed and let go in every order, each a process of its own, for what is wrong ends it by a signal. `gpu`:
+# the device is one, an emulated one with room for the weights and for no network of 64 rows, if `memory` says so.
+PREAMBLE = """
+import gc, os, sys
+import numpy as np, leeway
+
+UNET = os.path.join(os.environ["MODELS"], "unet")
+gpu = os.environ.get("LW_DEVICE") == "cuda"
+m, d = leeway.load(UNET), leeway.Device()
+
+def run(model=None, device=None, rows=1, **options):
+    return (model or m).run(np.zeros((rows, 3, 16, 16)), batch=rows, device=device or d, **options)
+
+def no_room(f):
+    try:
+        f()
+    except leeway.Error as e:
+        assert gpu and e.code == -5, e
+    else:
+        assert not gpu
+
+def closed(text, f):
+    try:
+        f()
+    except leeway.UsageError as e:
+        assert text == str(e), e
+    else:
+        assert False, "not refused: " + text
+"""
+ORDERS = (
+    ("device_let_go", "", "run(); del d; m.close()"),
+    ("device_let_go_after_no_room", "memory", "no_room(lambda: run(rows=64)); del d; m.close()"),
+    ("device_closed_after_no_room", "memory", "no_room(lambda: run(rows=64)); d.close(); m.close()"),
+    ("two_devices_let_go_after_no_room", "memory", """
+e = leeway.Device()
+no_room(lambda: run(rows=64))
+try:
+    run(device=e, rows=64)
+except leeway.Error:
+    assert gpu
+del d, e
+m.close()"""),
+    ("sampler_without_room", "memory", """
+no_room(lambda: m.sampler(steps=1, batch=64, device=d))
+del d
+m.close()"""),
+    ("model_before_sampler", "", """
+s = m.sampler(steps=1, batch=1, device=d)
+m.close()
+closed("this Sampler was closed with its Model", lambda: s.pictures(2))
+closed("this Model was closed", lambda: m.sampler(device=d))
+s.close()
+d.close()"""),
+    ("device_before_sampler", "", """
+s = m.sampler(steps=1, batch=1, device=d)
+d.close()
+closed("this Sampler was closed with its %s" % ("Model" if gpu else "Device"), lambda: s.pictures(2))
+closed("this Device was closed", lambda: leeway.field([[0.0]], [[1.0]], device=d))
+other = leeway.Device()
+if gpu:
+    closed("this Model was closed with its Device", lambda: run(device=other))
+else:
+    run(device=other)
+s.close()
+m.close()"""),
+    ("device_in_with", "", """
+with leeway.Device() as other:
+    m.sampler(steps=1, batch=1, device=other)
+m.close()"""),
+    ("many_samplers", "", """
+of = [m.sampler(steps=1, batch=1, device=d) for _ in range(3)]
+of[1].close()
+del of[2]
+(d if gpu else m).close()
+closed("this Sampler was closed with its Model", lambda: of[0].pictures(1))
+closed("this Sampler was closed", lambda: of[1].pictures(1))"""),
+    ("names_let_go", "", """
+s = m.sampler(steps=1, batch=1, device=d)
+del m, d
+assert gc.collect() >= 0 and s.classes == 3
+if not gpu:
+    assert s.pictures(1, classes=["2"]).shape == (1, 3, 16, 16)"""),
+    ("ring_of_garbage", "", """
+for last in range(3):  # the collector takes them in any order
+    made = [leeway.Device(), leeway.load(UNET)]
+    made.append(made[1].sampler(steps=1, batch=1, device=made[0]))
+    made = made[last:] + made[:last]
+    made.append(made)
+    del made
+    gc.collect()"""),
+    ("closed_in_a_callback", "", """
+seen = []
+def progress(done, total):
+    inner = leeway.load(UNET)
+    inner.close()
+    m.close()
+    closed("this Model was closed", run)
+    d.close()
+    seen.append(inner._handle)
+assert run(progress=progress).shape == (1, 3, 16, 16)
+assert seen and not any(h.pointer for h in seen + [m._handle, d._handle])
+closed("this Device was closed", run)"""),
+    ("sampler_closed_in_its_callback", "", """
+s = m.sampler(steps=1, batch=1, device=d)
+assert s.pictures(1, progress=lambda done, total: s.close()).shape == (1, 3, 16, 16)
+assert not s._handle.pointer
+closed("this Sampler was closed", lambda: s.pictures(1))"""),
+    ("let_go_in_an_inner_callback", "", """
+kept = []
+def outer(done, total):
+    run(progress=inner)
+    assert kept[-1].pointer  # the outer call keeps it
+def inner(done, total):
+    kept.append(leeway.load(UNET)._handle)
+run(progress=outer)
+assert kept and not any(h.pointer for h in kept)"""),
+    ("what_callbacks_open_is_freed", "cpu", """
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+for turn in range(120):
+    run(progress=lambda done, total: leeway.load(UNET) and None)
+    if turn == 19:
+        begin = resident()
+assert resident() - begin < 20e6, "%d bytes more" % (resident() - begin)"""),
+    ("failing_callback", "", """
+kept = []
+def progress(done, total):
+    kept.append(leeway.load(UNET)._handle)
+    raise KeyError("enough")
+try:
+    run(progress=progress)
+except KeyError:
+    pass
+assert kept and not any(h.pointer for h in kept)"""),
+)
 
 
 class Sampling(unittest.TestCase):
@@ -130,11 +269,17 @@ class Running(unittest.TestCase):
             m.run(x[0])
 
     def test_device_stays_for_its_models(self):
-        """A GPU has the weights of what it computed with (api_python_cuda)."""
-        m, d = leeway.load(UNET), leeway.Device()
-        m.run(np.zeros((1, 3, 16, 16)), device=d)
-        del d
-        m.close()
+        """A GPU has the weights of what it was asked to compute with (api_python_cuda), and nothing is used
+        that is closed."""
+        on_gpu = os.environ.get("LW_DEVICE") == "cuda"
+        for name, what, code in ORDERS:
+            if what == "cpu" and on_gpu:
+                continue
+            with self.subTest(name):
+                env = dict(os.environ, **({"LW_EMULATED_BYTES": "2000000"} if what == "memory" else {}))
+                p = subprocess.run([sys.executable, "-c", PREAMBLE + code], env=env, check=False,
+                                   stderr=subprocess.PIPE, universal_newlines=True)
+                self.assertEqual(p.returncode, 0, p.stderr)
 
     def test_encoder(self):
         m = leeway.load(os.path.join(MODELS, "encoder"))
@@ -145,6 +290,86 @@ class Running(unittest.TestCase):
         self.assertEqual(m.run(x, output="logits").tobytes(), both["logits"].tobytes())
         with self.assertRaises(leeway.Error):
             m.sample(1)
+
+
+class Arguments(unittest.TestCase):
+    """What ctypes and numpy would make another value of."""
+
+    def setUp(self):
+        self.model = leeway.load(UNET)
+
+    def refused(self, message, function, *values, **options):
+        with self.assertRaises(leeway.UsageError) as e:
+            function(*values, **options)
+        self.assertEqual(e.exception.code, -2)
+        self.assertIn(message, str(e.exception))
+
+    def test_numbers(self):
+        m = self.model
+        for name, value, most in (("steps", 2 ** 32 + 1, 2 ** 31 - 1), ("steps", -1, 2 ** 31 - 1),
+                                  ("steps", 1.5, 2 ** 31 - 1), ("batch", 2 ** 32 + 1, 65536),
+                                  ("batch", "2", 65536), ("seed", 2 ** 64, 2 ** 64 - 1),
+                                  ("seed", -1, 2 ** 64 - 1)):
+            self.refused("%s is %r: must be a whole number, 0 to %d" % (name, value, most), m.sampler,
+                         **{name: value})
+        self.refused("batch is -1: must be", m.run, np.zeros((1, 3, 16, 16)), batch=-1)
+        for value in (2 ** 32 + 2, -1, 4097, 1.0):
+            self.refused("threads is %r: must be a whole number, 0 to 4096" % value, leeway.Device,
+                         threads=value)
+        with m.sampler(steps=1, seed=np.uint64(2 ** 64 - 1)) as s:
+            for value in (2 ** 64, 2 ** 63, -1, 0.5):
+                self.refused("first is %r: must be a whole number, 0 to %d" % (value, 2 ** 63 - 1),
+                             s.pictures, 1, first=value)
+                self.refused("n is %r: must be" % value, s.pictures, value)
+            self.assertEqual(s.pictures(np.int32(1), first=np.int64(2 ** 40)).shape, (1, 3, 16, 16))
+        self.refused("height of x is 4294967312: must be", m.run, np.zeros((0, 3, 2 ** 32 + 16, 16)))
+
+    def test_classes(self):
+        x = np.zeros((1, 3, 16, 16), np.float32)
+        with self.model.sampler(steps=1) as s:
+            for value, said in ((2 ** 32, "4294967296"), (-2 ** 32, "-4294967296"), (3, "3"), (1.7, "1.7"),
+                                (1.0, "1.0"), (None, "None"), ("cat", "'cat'"), ("²", "'²'")):
+                message = "classes[1] is %s: must be a whole number, 0 to " % said
+                self.refused(message + "2, or a class's name", s.pictures, 2, classes=[0, value])
+                if value != 3:
+                    self.refused(message, self.model.run, np.zeros((2, 3, 16, 16)), classes=[0, value])
+            self.refused("classes[0] is 4294967296", s.pictures, 1, classes=np.array([2 ** 32]))
+            self.refused("classes[0] is 1.7", self.model.run, x, classes=np.array([1.7]))
+            for nothing in ([], np.zeros(0, np.int32), iter(())):
+                self.refused("classes is empty", s.pictures, 1, classes=nothing)
+            self.refused("classes has shape (1, 1)", s.pictures, 1, classes=[[0]])
+            two = s.pictures(2, classes=[2, 2]).tobytes()
+            for same in (2, "2", [2], ["2"], np.int64(2), np.array([2], np.uint8), (2, "2"), iter([2, 2])):
+                self.assertEqual(s.pictures(2, classes=same).tobytes(), two)
+        self.assertEqual(self.model.run(x, classes=["2"]).tobytes(), self.model.run(x, classes=[2]).tobytes())
+        self.assertEqual(self.model.run(x[:0], classes=[]).shape, (0, 3, 16, 16))
+        with self.assertRaises(leeway.Error) as e:
+            self.model.run(x, classes=[3])
+        self.assertEqual(e.exception.code, -3)
+
+    def test_texts(self):
+        x = np.zeros((1, 3, 16, 16))
+        self.refused("path is '%s\\x00junk': must have no NUL" % UNET, leeway.load, UNET + "\0junk")
+        self.refused("must have no NUL", leeway.load, os.fsencode(UNET) + b"\0")
+        self.refused("sampler is 'ddim\\x00'", self.model.sampler, sampler="ddim\0")
+        self.refused("precision is", self.model.sampler, precision="f32\0")
+        self.refused("isa is", leeway.Device, isa="ref\0")
+        self.refused("output is", self.model.run, x, output="y\0")
+        self.assertEqual(list(self.model.run(x, output=b"*")), ["y"])
+
+    def test_paths(self):
+        with tempfile.TemporaryDirectory() as d:
+            odd = os.path.join(os.fsencode(d), b"u-\xff-\xc3\xa4")
+            os.symlink(UNET, odd)
+            for path in (odd, os.fsdecode(odd), pathlib.Path(os.fsdecode(odd))):
+                self.assertEqual(leeway.load(path).channels, 3)
+
+    def test_refusals_are_of_both_kinds(self):
+        self.assertTrue(issubclass(leeway.UsageError, ValueError) and issubclass(leeway.UsageError, leeway.Error))
+        with self.assertRaises(leeway.UsageError):  # the library's own
+            self.model.sampler(steps=1001)
+        with self.assertRaises(leeway.UsageError):
+            self.model.run(x=np.zeros(3))
 
 
 class DriftField(unittest.TestCase):
