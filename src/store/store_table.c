@@ -67,7 +67,7 @@ static int place(void *self, const lw_memory *memory)
     if (memory == s->memory)
         return 0;
     if (s->memory->write)
-        return lw_fail(LW_EUSAGE, "the weights are on a GPU already, which another device cannot "
+        return lw_fail(LW_EUSAGE, "the weights are on another device, whose memory this one cannot "
                                   "read: open the model again for each device");
     float *p[LW_SLABS] = {NULL};
     size_t all = 0;
