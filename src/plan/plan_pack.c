@@ -39,9 +39,5 @@ static int pack_node(lw_rewrite *r, const lw_node *n, void *arg)
 int lw_pass_pack(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
     (void)o;
-    LW_CLEANUP(lw_free)
-    bool *params_only = lw_plan_params_only(*g);
-    if (!params_only)
-        return LW_ENOMEM;
-    return lw_rewrite_graph(g, dev, pack_node, params_only);
+    return lw_rewrite_params_only(g, dev, pack_node);
 }

@@ -46,6 +46,8 @@ lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 void lw_plan_mark_params_only(const lw_graph *g, bool *mark);
 /* The same in memory of its own (lw_free), or NULL. */
 bool *lw_plan_params_only(const lw_graph *g);
+/* lw_rewrite_graph, to whose fn that is arg: which nodes of r->from depend on parameters only. */
+int lw_rewrite_params_only(lw_graph **g, lw_device *dev, lw_rewrite_fn *fn);
 
 /* Is there a backward pass? */
 bool lw_plan_has_gradients(const lw_graph *g);

@@ -97,11 +97,5 @@ static int project_node(lw_rewrite *r, const lw_node *n, void *arg)
 int lw_pass_project(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
     (void)o;
-    if (lw_plan_has_gradients(*g))
-        return 0;
-    LW_CLEANUP(lw_free)
-    bool *params_only = lw_plan_params_only(*g);
-    if (!params_only)
-        return LW_ENOMEM;
-    return lw_rewrite_graph(g, dev, project_node, params_only);
+    return lw_plan_has_gradients(*g) ? 0 : lw_rewrite_params_only(g, dev, project_node);
 }

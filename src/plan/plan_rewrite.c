@@ -156,6 +156,12 @@ bool *lw_plan_params_only(const lw_graph *g)
     return mark;
 }
 
+int lw_rewrite_params_only(lw_graph **g, lw_device *dev, lw_rewrite_fn *fn)
+{
+    LW_CLEANUP(lw_free) bool *params_only = lw_plan_params_only(*g);
+    return params_only ? lw_rewrite_graph(g, dev, fn, params_only) : LW_ENOMEM;
+}
+
 bool lw_plan_has_gradients(const lw_graph *g)
 {
     for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
