@@ -238,7 +238,7 @@ static void fields_of_no_numbers(void **state)
     (void)state;
     enum { N = 4, C = 3 };
     static const float odd[] = {-1.0f, 1e7f, INFINITY, NAN};
-    static const double hot[] = {1e-300, 1e46, 0.0, -1.0, INFINITY};
+    static const double hot[] = {1e-300, 1e46, 0.0, -1.0, (double)INFINITY};
     float x[N * C], positive[N * C], negative[N * C], weight = 1.0f;
     double tau = 0.5;
     for (int i = 0; i < N * C; i++) {
