@@ -334,7 +334,7 @@ tiles() {
     in_kernel cuda_halo.h '(s->tile.column0 / 64) * (a->project_c / 64)' 0
     in_kernel cuda_halo.h '(int64_t)a->project_c * 64 * 2' '(int64_t)a->c * 64 * 2'
     in_kernel cuda_halo.h 'own ? s->tile.row0 - a->wide.by - 1 : s->tile.row0' 's->tile.row0 - a->wide.by - 1'
-    in_kernel cuda_halo.h 'own ? a->ldx : a->ld_project' 'a->ldx'
+    in_kernel cuda_halo.h 'own ? a->ldx : t.piece' 'a->ldx'
     in_kernel cuda_halo.h '(int64_t)chunk * TILE_ROW' 0 2
     in_kernel cuda_halo.h 'to += t.rows * TILE_ROW' 'to += 0'
     in_kernel cuda_wgmma.cu 'if (k + j < n)' ''

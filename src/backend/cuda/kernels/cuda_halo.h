@@ -181,7 +181,7 @@ LW_ON_DEVICE void halo_find_own(const lw_cuda_product *a, const tile_shape t, ha
                                 bool own)
 {
     halo_find_pixels(a, t, s, own ? s->tile.row0 - a->wide.by - 1 : s->tile.row0,
-                     own ? a->ldx : a->ld_project, own ? s->chunk : 0);
+                     own ? a->ldx : t.piece, own ? s->chunk : 0);
 }
 
 /* Copies this thread's pieces of a chunk's pixels; chunks are counted from this block's first. */
@@ -200,7 +200,8 @@ LW_ON_DEVICE void halo_copy_pixels(const lw_cuda_product *a, const tile_shape t,
     LW_COPY_COMMIT();
 }
 
-/* The same for n chunks of the projection, one behind the other. */
+/* The same for n chunks of the projection, one behind the other. Rows are counted as if they had one piece, since in pieces there
+ * may be more than 32 bits count. */
 LW_ON_DEVICE void halo_copy_projection(const lw_cuda_product *a, const tile_shape t,
                                        const halo_state *s, int32_t chunk, int32_t n,
                                        unsigned char *pixels)
@@ -208,13 +209,15 @@ LW_ON_DEVICE void halo_copy_projection(const lw_cuda_product *a, const tile_shap
     const int row_stride = t.threads / TILE_PIECES;
     int row = LW_TID / TILE_PIECES, q = LW_TID % TILE_PIECES;
     unsigned char *to = pixels + row * TILE_ROW + (q ^ row % 8) * 16;
-    const unsigned char *x = (const unsigned char *)a->project_x + (int64_t)chunk * TILE_ROW;
+    const unsigned char *x = (const unsigned char *)a->project_x;
+    const int64_t row_bytes = (int64_t)a->ld_project * 2;
+    int64_t at = (int64_t)chunk * TILE_ROW + q * 16 - q * row_bytes;
     LW_ROLLED
-    for (int32_t k = 0; k < n; k++, to += t.rows * TILE_ROW, x += TILE_ROW) {
+    for (int32_t k = 0; k < n; k++, to += t.rows * TILE_ROW, at += TILE_ROW) {
         LW_UNROLL
         for (int i = 0; i < t.rows / row_stride; i++)
             lw_copy_async(to + i * row_stride * TILE_ROW,
-                          x + (s->at[i] < 0 ? 0 : (int64_t)s->at[i] * 16), s->at[i] >= 0);
+                          x + (s->at[i] < 0 ? 0 : at + s->at[i] * row_bytes), s->at[i] >= 0);
     }
     LW_COPY_COMMIT();
 }
