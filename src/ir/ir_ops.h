@@ -158,6 +158,10 @@ typedef struct lw_attr_conv {
     int32_t c, o;  /* input and output channels */
     int32_t store; /* as of matmul; conv2d and conv2d_dx only */
 } lw_attr_conv;
+enum {
+    LW_CONV_PROJECT_X = 6,
+    LW_CONV_PROJECT_W
+}; /* inputs of conv2d: what is projected, by what */
 lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad);
 /* pad: top, left, bottom, right. */
 lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4]);

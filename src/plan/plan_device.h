@@ -171,6 +171,12 @@ static inline int lw_device_warm_runs(const lw_device *d, bool advances)
     return !d->replay ? 1 : advances ? 4 : 2;
 }
 
+/* Has it inputs and results in memory of its own, so that the host can write the next batch while it computes one? */
+static inline bool lw_device_is_apart(const lw_device *d)
+{
+    return d->memory->write != NULL;
+}
+
 /* Marks of lw_device_time; execs that are profiled have those from LW_MARK_STEPS on. */
 enum { LW_MARK_BEGIN, LW_MARK_END, LW_MARK_STEPS };
 /* Seconds that `times` calls took by the device's clock. */

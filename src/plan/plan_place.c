@@ -18,14 +18,14 @@ static bool pitched(const lw_plan *p, const lw_node *n, int i)
 
 bool lw_product_pitched(const lw_node *n, int i)
 {
-    enum { OUTPUT = -1, RESULT_LIKE = 3, RESULT_LIKE_DX = 2, PROJECTED = 6 };
+    enum { OUTPUT = -1, RESULT_LIKE = 3, RESULT_LIKE_DX = 2 };
     switch (n->op) {
     case LW_OP_MATMUL:
         return !((const lw_attr_matmul *)n->attr)->trans_a &&
                (i == OUTPUT || i == 0 || i == RESULT_LIKE);
     case LW_OP_CONV2D:
     case LW_OP_DEPTHWISE:
-        return i == OUTPUT || i == 0 || i == RESULT_LIKE || i == PROJECTED;
+        return i == OUTPUT || i == 0 || i == RESULT_LIKE || i == LW_CONV_PROJECT_X;
     case LW_OP_CONV2D_DX:
     case LW_OP_DEPTHWISE_DX:
         return i == OUTPUT || i == 0 || i == RESULT_LIKE_DX;

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { BIAS = 2, RESIDUAL = 3, IMAGE_BIAS = 5, PROJECT_X, PROJECT_W }; /* inputs of conv2d */
+enum { BIAS = 2, RESIDUAL = 3, IMAGE_BIAS = 5 }; /* inputs of conv2d */
 
 static bool operand(const lw_node *n, int i)
 {
@@ -85,13 +85,13 @@ static int project_node(lw_rewrite *r, const lw_node *n, void *arg)
         in[i] = lw_rewrite_map(r, p.main->in[i]);
     in[BIAS] = sum_of_biases(r, p.main, p.shortcut);
     in[RESIDUAL] = LW_NOVAL;
-    in[PROJECT_X] = lw_rewrite_map(r, p.shortcut->in[0]);
-    in[PROJECT_W] = lw_rewrite_map(r, p.shortcut->in[1]);
+    in[LW_CONV_PROJECT_X] = lw_rewrite_map(r, p.shortcut->in[0]);
+    in[LW_CONV_PROJECT_W] = lw_rewrite_map(r, p.shortcut->in[1]);
     const lw_attr_conv *sum = n->attr;
     lw_attr_conv a = *(const lw_attr_conv *)p.main->attr;
     a.act = sum->act;
     a.store = sum->store;
-    return lw_rewrite_emit(r, n, LW_OP_CONV2D, in, PROJECT_W + 1, &a, sizeof a);
+    return lw_rewrite_emit(r, n, LW_OP_CONV2D, in, LW_CONV_PROJECT_W + 1, &a, sizeof a);
 }
 
 int lw_pass_project(lw_graph **g, lw_device *dev, const lw_compile_opts *o)

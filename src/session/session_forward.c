@@ -283,7 +283,7 @@ int lw_forward_rows(lw_forward *f, const char *what, int64_t rows, const lw_feed
                     const lw_observer *obs)
 {
     const int64_t batch = f->port[0].shape[0];
-    const bool apart = f->dev->memory->write != NULL; /* its own inputs and results */
+    const bool apart = lw_device_is_apart(f->dev);
     for (int64_t at = 0; at < rows; at += batch) {
         const int64_t next = LW_MIN(at + batch, rows);
         if (at == 0 || !apart)

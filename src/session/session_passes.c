@@ -244,12 +244,6 @@ lw_passes_info lw_passes_get_info(const lw_passes *p)
     return p->info;
 }
 
-/* Has the device inputs and results of its own, so that the next batch can be made while it computes one? */
-static bool is_apart(const lw_passes *p)
-{
-    return p->dev->memory->write != NULL;
-}
-
 static void keep_batch(lw_passes *p, int64_t first, int64_t n)
 {
     for (int k = 0; k < p->n_kept; k++) {
@@ -271,10 +265,10 @@ int lw_passes_prefix(lw_passes *p, int64_t first, int64_t n, lw_passes_fill *fil
         int64_t m = LW_MIN((int64_t)p->o.pictures, n - at);
         if (p->prefix) {
             const int64_t next = at + m, more = LW_MIN((int64_t)p->o.pictures, n - next);
-            if (at == 0 || !is_apart(p))
+            if (at == 0 || !lw_device_is_apart(p->dev))
                 LW_TRY(fill(self, first + at, m, lw_forward_input(p->prefix, "x")));
             LW_TRY(lw_forward_run(p->prefix, NULL));
-            if (is_apart(p) && more > 0)
+            if (lw_device_is_apart(p->dev) && more > 0)
                 LW_TRY(fill(self, first + next, more, lw_forward_input(p->prefix, "x")));
             keep_batch(p, at, m);
             LW_TRY(lw_forward_failed(p->prefix));
@@ -328,7 +322,7 @@ static void copy_rows_in(lw_passes *p, const lw_pass_row *row, int32_t n)
 
 void lw_passes_feed(lw_passes *p, const lw_pass_row *row, int32_t n)
 {
-    if (!is_apart(p))
+    if (!lw_device_is_apart(p->dev))
         return;
     copy_rows_in(p, row, n);
     p->fed = true;

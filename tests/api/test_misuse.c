@@ -231,6 +231,28 @@ static void a_wrong_row_writes_nothing(void **state)
     lw_session_free(&s);
 }
 
+static void pictures_under_fire(void **state)
+{
+    (void)state;
+    static float plain[3 * PIXELS], seen[3 * PIXELS];
+    caller me = {.sampler = new_sampler(2)};
+    lw_callbacks c = {.size = sizeof c,
+                      .self = &me,
+                      .progress = on_progress,
+                      .cancel = on_cancel,
+                      .preview = on_preview};
+    assert_int_equal(lw_sampler_pictures(me.sampler, 0, 3, NULL, NULL, plain), 0);
+    assert_int_equal(lw_sampler_pictures(me.sampler, 0, 3, NULL, &c, seen), 0);
+    assert_true(me.calls > 4);
+    assert_memory_equal(plain, seen, sizeof plain);
+    me.stop_at = 1;
+    assert_refused(LW_ERROR_STOPPED, "", lw_sampler_pictures(me.sampler, 0, 3, NULL, &c, seen));
+    assert_int_equal(lw_sampler_pictures(me.sampler, 0, 3, NULL, NULL, seen), 0);
+    assert_memory_equal(plain, seen, sizeof plain); /* as if nothing had been */
+    lw_sampler_close(&me.sampler);
+    assert_null(me.sampler);
+}
+
 /* ---- the drift field --------------------------------------------------------------------------- */
 
 static void fields_of_no_numbers(void **state)
@@ -276,28 +298,6 @@ static void fields_of_no_numbers(void **state)
         arrays[i][2] = was;
     }
     assert_int_equal(lw_field_run(device, &r, NULL), 0);
-}
-
-static void pictures_under_fire(void **state)
-{
-    (void)state;
-    static float plain[3 * PIXELS], seen[3 * PIXELS];
-    caller me = {.sampler = new_sampler(2)};
-    lw_callbacks c = {.size = sizeof c,
-                      .self = &me,
-                      .progress = on_progress,
-                      .cancel = on_cancel,
-                      .preview = on_preview};
-    assert_int_equal(lw_sampler_pictures(me.sampler, 0, 3, NULL, NULL, plain), 0);
-    assert_int_equal(lw_sampler_pictures(me.sampler, 0, 3, NULL, &c, seen), 0);
-    assert_true(me.calls > 4);
-    assert_memory_equal(plain, seen, sizeof plain);
-    me.stop_at = 1;
-    assert_refused(LW_ERROR_STOPPED, "", lw_sampler_pictures(me.sampler, 0, 3, NULL, &c, seen));
-    assert_int_equal(lw_sampler_pictures(me.sampler, 0, 3, NULL, NULL, seen), 0);
-    assert_memory_equal(plain, seen, sizeof plain); /* as if nothing had been */
-    lw_sampler_close(&me.sampler);
-    assert_null(me.sampler);
 }
 
 /* ---- log ------------------------------------------------------------------------------------- */

@@ -294,8 +294,7 @@ static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *const task
 
 int lw_cpu_lower_conv2d(cpu_lower *c)
 {
-    enum { PROJECT_X = 6 };
-    if (c->n->n_in > PROJECT_X) /* lw_device.project is not here */
+    if (c->n->n_in > LW_CONV_PROJECT_X) /* lw_device.project is not here */
         return lw_fail(LW_EUNSUPPORTED, "conv2d with a projection is not computed on the CPU");
     return lower_product(c, LW_CONV_FORWARD,
                          (lw_task_fn *const[CPU_NUMS]){forward_task, forward_bf16_task,

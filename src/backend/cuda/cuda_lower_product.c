@@ -13,9 +13,6 @@ static bool has_halo(const cuda *d, const lw_attr_conv *a)
            a->w <= LW_CUDA_HALO_WIDTH && a->h < 0x2000;
 }
 
-/* Inputs of a convolution: the pixels and the weights of a projection. */
-enum { PROJECT_X = 6, PROJECT_W };
-
 typedef struct product_step {
     cuda_step step;
     lw_cuda_product a;
@@ -55,8 +52,8 @@ static void product_task(const lw_task *t)
         a.ids = t->in[5];
     }
     if (a.project_c) {
-        a.project_x = t->in[PROJECT_X];
-        a.project_w = t->in[PROJECT_W];
+        a.project_x = t->in[LW_CONV_PROJECT_X];
+        a.project_w = t->in[LW_CONV_PROJECT_W];
     }
     a.chunks &= (uintptr_t)a.x % 16 == 0;
     if (a.split_blocks && !s->cluster) {
@@ -90,7 +87,7 @@ static int check_types(const cuda_lower *c, int ids, int residual, bool *narrow)
             continue;
         if (!*narrow)
             return lw_cuda_lacks(c, " of other numbers than f32");
-        if ((i > 1 && i != residual && i != PROJECT_X) || cuda_in(c, i).dtype != LW_BF16)
+        if ((i > 1 && i != residual && i != LW_CONV_PROJECT_X) || cuda_in(c, i).dtype != LW_BF16)
             return lw_cuda_lacks(c, " of bf16 and other numbers than f32");
     }
     for (int i = 0; i < c->n->n_out; i++)
@@ -422,9 +419,9 @@ int lw_cuda_lower_conv2d(cuda_lower *c)
     if (!s)
         return LW_ENOMEM;
     s->image_bias = 5;
-    if (cuda_has(c, PROJECT_X)) {
-        s->a.project_c = lw_type_last(cuda_in(c, PROJECT_X));
-        s->a.ld_project = cuda_in_pitch(c, PROJECT_X);
+    if (cuda_has(c, LW_CONV_PROJECT_X)) {
+        s->a.project_c = lw_type_last(cuda_in(c, LW_CONV_PROJECT_X));
+        s->a.ld_project = cuda_in_pitch(c, LW_CONV_PROJECT_X);
     }
     LW_TRY(choose_kernel(c, s, narrow, LW_CUDA_conv2d, LW_CUDA_mma_conv2d, s->a.k));
     return s->a.project_c && !s->tiled.blocks ? lw_cuda_lacks(c, " of so many pixels") : 0;
@@ -470,7 +467,7 @@ int lw_cuda_lower_conv2d_dx(cuda_lower *c)
 bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                         void *attr)
 {
-    const bool projects = i == PROJECT_W && n->op == LW_OP_CONV2D;
+    const bool projects = i == LW_CONV_PROJECT_W && n->op == LW_OP_CONV2D;
     if ((i != 1 && !projects) || lw_val_type(g, n->in[i]).dtype != LW_F32)
         return false;
     bool narrow = lw_val_type(g, n->in[0]).dtype == LW_BF16;
@@ -487,7 +484,8 @@ bool lw_cuda_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, 
     } else if (n->op == LW_OP_CONV2D && narrow) {
         const lw_attr_conv *at = attr;
         const int32_t taps = projects ? 1 : at->kh * at->kw;
-        const int32_t channels = projects ? lw_type_last(lw_val_type(g, n->in[PROJECT_X])) : at->c;
+        const int32_t channels = projects ? lw_type_last(lw_val_type(g, n->in[LW_CONV_PROJECT_X]))
+                                          : at->c;
         p = (lw_attr_pack){PACK_CONV, {at->o, taps * channels}, 0};
         p.p[PACK_COLUMNS] = at->o;
         if (has_halo(self, at)) {

@@ -68,22 +68,20 @@ int lw_op_conv_check(const lw_graph *g, const lw_node *n)
     return 0;
 }
 
-enum { PROJECT_X = 6, PROJECT_W };
-
 /* Inputs of a projection: both, or none. y: the result. */
 static int check_projection(const lw_graph *g, const lw_node *n, lw_type y)
 {
-    if (has_in(n, PROJECT_X) != has_in(n, PROJECT_W))
+    if (has_in(n, LW_CONV_PROJECT_X) != has_in(n, LW_CONV_PROJECT_W))
         return lw_op_fail(g, n, "what is projected and its weight belong together");
-    if (!has_in(n, PROJECT_X))
+    if (!has_in(n, LW_CONV_PROJECT_X))
         return 0;
-    lw_type x = in_type(g, n, PROJECT_X);
-    LW_TRY(lw_op_check_operand(g, n, PROJECT_X, -1));
+    lw_type x = in_type(g, n, LW_CONV_PROJECT_X);
+    LW_TRY(lw_op_check_operand(g, n, LW_CONV_PROJECT_X, -1));
     if (x.rank != 4 || x.dim[0] != y.dim[0] || x.dim[1] != y.dim[1] || x.dim[2] != y.dim[2])
         return lw_op_fail(g, n, "what is projected must have the result's pixels");
-    if (!lw_op_packed(g, n->in[PROJECT_W]) &&
-        (lw_type_count(in_type(g, n, PROJECT_W)) != (int64_t)y.dim[3] * x.dim[3] ||
-         !lw_op_is_f32(g, n, PROJECT_W)))
+    if (!lw_op_packed(g, n->in[LW_CONV_PROJECT_W]) &&
+        (lw_type_count(in_type(g, n, LW_CONV_PROJECT_W)) != (int64_t)y.dim[3] * x.dim[3] ||
+         !lw_op_is_f32(g, n, LW_CONV_PROJECT_W)))
         return lw_op_fail(g, n, "weight of the projection must be f32 [O,1,1,P]");
     return 0;
 }
@@ -204,8 +202,8 @@ static void cost_conv(const lw_graph *g, const lw_node *n, lw_cost *out)
     double batch = in_type(g, n, 0).dim[0];
     lw_cost_bytes(g, n, out);
     out->flops = 2.0 * batch * a->c * a->o * lw_op_conv_taps(a);
-    if (n->op == LW_OP_CONV2D && has_in(n, PROJECT_X))
-        out->flops += 2.0 * (double)lw_type_count(in_type(g, n, PROJECT_X)) * a->o;
+    if (n->op == LW_OP_CONV2D && has_in(n, LW_CONV_PROJECT_X))
+        out->flops += 2.0 * (double)lw_type_count(in_type(g, n, LW_CONV_PROJECT_X)) * a->o;
 }
 
 void lw_op_conv_print(lw_str *s, const lw_node *n)

@@ -254,7 +254,7 @@ static void fill_batch(encode_state *s, int64_t first)
 /* Where a device has memory of its own, its rows lie in the input, and those of the next batch are made while it computes. */
 static int encode_batch(encode_state *s, int64_t n)
 {
-    const bool apart = s->dev->memory->write != NULL;
+    const bool apart = lw_device_is_apart(s->dev);
     double t[4];
     if (!apart)
         fill_batch(s, s->first);
@@ -292,7 +292,7 @@ static int encode_rows(encode_state *s)
     lw_encode_file *f = &s->file;
     if (f->kind != LW_ENCODE_NPY && f->done == 0)
         LW_TRY(lw_encode_file_put(f, f->n - 1, 0, f->rows, s->rows.data->labels));
-    if (s->dev->memory->write)
+    if (lw_device_is_apart(s->dev))
         fill_batch(s, f->done);
     for (s->first = f->done; s->first < f->rows; s->first = f->done) {
         int64_t n = LW_MIN((int64_t)s->batch, f->rows - s->first);
