@@ -6,6 +6,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/simd/simd_act.h"
+#include "kernels/tile/unroll.h"
 
 /* Not inlined: loops around it would hold three long curves many times. */
 static vf __attribute__((noinline, unused)) lw_finish_curve(vf s, lw_act act)
@@ -13,59 +14,48 @@ static vf __attribute__((noinline, unused)) lw_finish_curve(vf s, lw_act act)
     return v_curve(s, act);
 }
 
-/* Pixels of an image that are finished at once. */
-typedef struct lw_finish_area {
-    ptrdiff_t rows, cols;
-    ptrdiff_t first, width; /* number of the first one, and of those in a line of the image */
-} lw_finish_area;
-
-/* Stores channels [n, n + lanes) of an area's pixels, the first at element `at` of y, neighbours `ld` elements apart; s[row *
- * pitch + col] are their sums. low, a constant: y, and what is added, may be bf16. One step of the epilogue after the other,
- * instead of all questions at each pixel. */
-LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const int pitch,
-                              const lw_finish_area a, const lw_epilogue *e, vf bias, vf image_bias,
-                              ptrdiff_t n, ptrdiff_t lanes, const bool low)
+/* Stores channels [n, n + lanes) of `count` neighbouring pixels, a constant, from pixel `row` on, the first at element `at` of y,
+ * neighbours `ld` elements apart; s: their sums. low, a constant: y, and what is added, may be bf16. One step of the epilogue
+ * after the other, instead of all questions at each pixel. */
+LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const int count,
+                              const lw_epilogue *e, vf bias, vf image_bias, ptrdiff_t row,
+                              ptrdiff_t n, const ptrdiff_t lanes, const bool low)
 {
-#define EACH                               \
-    for (ptrdiff_t i = 0; i < a.rows; i++) \
-        for (ptrdiff_t k = 0; k < a.cols; k++)
-#define SUM s[i * pitch + k]
-#define OUT (at + (i * a.width + k) * ld)
-#define RESIDUAL ((a.first + i * a.width + k) * e->ld_residual + n)
+#define EACH LW_UNROLL_UP_TO(4) for (int k = 0; k < count; k++)
+#define RESIDUAL ((row + k) * e->ld_residual + n)
+#define OUT (at + k * ld)
     if (e->accumulate)
-        EACH SUM = v_add(SUM, v_load_n((float *)y + OUT, lanes));
+        EACH s[k] = v_add(s[k], v_load_n((float *)y + OUT, lanes));
     if (e->bias)
-        EACH SUM = v_add(SUM, bias);
+        EACH s[k] = v_add(s[k], bias);
     if (e->image_bias)
-        EACH SUM = v_add(SUM, image_bias);
+        EACH s[k] = v_add(s[k], image_bias);
     if (e->residual)
-        EACH SUM = v_add(SUM, v_load_n(e->residual + RESIDUAL, lanes));
+        EACH s[k] = v_add(s[k], v_load_n(e->residual + RESIDUAL, lanes));
     if (low && e->residual_low)
-        EACH SUM = v_add(SUM, v_of_bf16(vi_load_u16_n(e->residual_low + RESIDUAL, lanes)));
+        EACH s[k] = v_add(s[k], v_of_bf16(vi_load_u16_n(e->residual_low + RESIDUAL, lanes)));
     if (e->act == LW_ACT_RELU)
-        EACH SUM = v_max(v_zero(), SUM); /* NaN stays NaN */
+        EACH s[k] = v_max(v_zero(), s[k]); /* NaN stays NaN */
     else if (e->act == LW_ACT_RELU6)
-        EACH SUM = v_min(v_set1(6.0f), v_max(v_zero(), SUM));
+        EACH s[k] = v_min(v_set1(6.0f), v_max(v_zero(), s[k]));
     else if (e->act == LW_ACT_SILU)
-        EACH SUM = v_curve(SUM, LW_ACT_SILU);
+        EACH s[k] = v_curve(s[k], LW_ACT_SILU);
     else if (e->act != LW_ACT_NONE)
-        EACH SUM = lw_finish_curve(SUM, e->act);
+        EACH s[k] = lw_finish_curve(s[k], e->act);
     if (low && e->store == LW_NUM_BF16)
-        EACH v_store_bf16_n((lw_bf16 *)y + OUT, SUM, lanes);
+        EACH v_store_bf16_n((lw_bf16 *)y + OUT, s[k], lanes);
     else
-        EACH v_store_n((float *)y + OUT, SUM, lanes);
+        EACH v_store_n((float *)y + OUT, s[k], lanes);
 #undef EACH
-#undef SUM
-#undef OUT
 #undef RESIDUAL
+#undef OUT
 }
 
 /* The same for output pixel `row` alone. */
 LW_WORD void lw_finish(void *y, ptrdiff_t at, vf s, const lw_epilogue *e, vf bias, vf image_bias,
                        ptrdiff_t row, ptrdiff_t n, ptrdiff_t lanes, const bool low)
 {
-    lw_finish_pixels(y, at, 0, &s, 1, (lw_finish_area){1, 1, row, 0}, e, bias, image_bias, n, lanes,
-                     low);
+    lw_finish_pixels(y, at, 0, &s, 1, e, bias, image_bias, row, n, lanes, low);
 }
 
 #endif

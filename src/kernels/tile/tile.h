@@ -35,12 +35,17 @@ typedef struct tile_arg {
 } tile_arg;
 
 /* mr x (nv VL) outputs in registers; mr and nv are constants where this is called, ars where it is
- * 1. */
+ * 1. ask: what to ask for meanwhile, and on return from where on later, or NULL. */
 LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float *c, const int mr,
-                        const int nv, const ptrdiff_t ars)
+                        const int nv, const ptrdiff_t ars, lw_tile_fetch *ask)
 {
     vf s[TILE_MR][2];
     const ptrdiff_t aks = t->aks, bks = t->bks, ldc = t->ldc;
+    lw_tile_fetch fetch[2] = {{0}};
+    if (ask) {
+        fetch[0] = ask[0];
+        fetch[1] = ask[1];
+    }
     LW_UNROLL_UP_TO(8)
     for (int i = 0; i < mr; i++) {
         LW_UNROLL_UP_TO(2)
@@ -48,6 +53,8 @@ LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float
             s[i][v] = t->add ? v_load(c + i * ldc + v * VL) : v_zero();
     }
     for (ptrdiff_t k = t->k; k > 0; k--) {
+        if (ask)
+            lw_tile_fetch_lines(fetch);
         LW_UNROLL_UP_TO(2)
         for (int part = 0; part < EL_PARTS; part++) {
             el_vec bv[2];
@@ -65,6 +72,10 @@ LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float
         a += aks;
         b += bks;
     }
+    if (ask) {
+        ask[0] = fetch[0];
+        ask[1] = fetch[1];
+    }
     LW_UNROLL_UP_TO(8)
     for (int i = 0; i < mr; i++) {
         LW_UNROLL_UP_TO(2)
@@ -76,36 +87,44 @@ LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float
 /* All rows of one column strip of nv vectors. Two rows alone would wait for their own sums: eight are
  * four and four where six are the most. */
 LW_WORD void tile_strip(const tile_arg *t, ptrdiff_t m, const float *b, float *c, const int nv,
-                        const ptrdiff_t ars)
+                        const ptrdiff_t ars, lw_tile_fetch *ask)
 {
     ptrdiff_t i = 0;
     for (; i + TILE_MR <= m && (TILE_MR != 6 || m - i != 8); i += TILE_MR)
-        tile_block(t, t->a + i * ars, b, c + i * t->ldc, TILE_MR, nv, ars);
+        tile_block(t, t->a + i * ars, b, c + i * t->ldc, TILE_MR, nv, ars, ask);
     for (; m - i >= 4; i += 4)
-        tile_block(t, t->a + i * ars, b, c + i * t->ldc, 4, nv, ars);
+        tile_block(t, t->a + i * ars, b, c + i * t->ldc, 4, nv, ars, ask);
     if (m - i >= 2) {
-        tile_block(t, t->a + i * ars, b, c + i * t->ldc, 2, nv, ars);
+        tile_block(t, t->a + i * ars, b, c + i * t->ldc, 2, nv, ars, ask);
         i += 2;
     }
     if (m - i >= 1)
-        tile_block(t, t->a + i * ars, b, c + i * t->ldc, 1, nv, ars);
+        tile_block(t, t->a + i * ars, b, c + i * t->ldc, 1, nv, ars, ask);
 }
 
-LW_WORD void tile_columns(const tile_arg *t, ptrdiff_t m, ptrdiff_t n, const ptrdiff_t ars)
+LW_WORD void tile_columns(const tile_arg *t, ptrdiff_t m, ptrdiff_t n, const ptrdiff_t ars,
+                          lw_tile_fetch *ask)
 {
     ptrdiff_t j = 0;
     for (; j + 2 * VL <= n; j += 2 * VL)
-        tile_strip(t, m, t->b + j, t->c + j, 2, ars);
+        tile_strip(t, m, t->b + j, t->c + j, 2, ars, ask);
     for (; j < n; j += VL)
-        tile_strip(t, m, t->b + j, t->c + j, 1, ars);
+        tile_strip(t, m, t->b + j, t->c + j, 1, ars, ask);
 }
 
 static void __attribute__((unused)) tile_product(const tile_arg *t, ptrdiff_t m, ptrdiff_t n)
 {
     if (t->ars == 1)
-        tile_columns(t, m, n, 1);
+        tile_columns(t, m, n, 1, NULL);
     else
-        tile_columns(t, m, n, t->ars);
+        tile_columns(t, m, n, t->ars, NULL);
+}
+
+/* The same, asking for lines meanwhile: two with each step of some rows. */
+static void __attribute__((unused))
+tile_product_asking(const tile_arg *t, ptrdiff_t m, ptrdiff_t n, lw_tile_fetch ask[2])
+{
+    tile_columns(t, m, n, t->ars, ask);
 }
 
 /* to[c][i] = scale from[i][c] for m rows and n columns of `from`. */
