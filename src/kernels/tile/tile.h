@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tile: a small dense product held in cache, the inner part of attention, of the drift field and of small convolutions over
+ * tile: a small dense product held in cache, the inner part of attention, of the drift field and of convolutions over
  * Winograd's tiles.
  *
  *   C[i][j] (+)= sum_k A(i, k) B[k][j],   i < M, j < N, k < K, N a multiple of VL
