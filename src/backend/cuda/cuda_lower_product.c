@@ -254,6 +254,8 @@ static void set_tiles(const cuda_lower *c, product_step *s, bool narrow)
         (a->image &&
          a->m / ((int64_t)a->h * a->width) * (a->h + 1) * (a->width + 1) > INT32_MAX / 2))
         return;
+    if (s->image_bias && a->m / ((int64_t)a->oh * a->ow) * a->n > INT32_MAX)
+        return; /* tiles count the elements of a bias of each picture with 32 bits */
     const bool halo = a->image;
     const int kind = halo ? HALO : !narrow ? OF_F32 : is_half(a, 8) ? HALF : OF_BF16;
     a->flat = a->kh * a->kw == 1 && a->stride == 1 && !a->pad_t && !a->pad_l && !a->backward;
