@@ -92,6 +92,13 @@ err_has 'class 3 is not in 0 .. 2'
 npy frac.npy '<f4' '1,' '\000\000\000\077'
 expect 3 run net --input x.npy --class frac.npy --output y.npy
 err_has 'must be an integer'
+npy never.npy '<f4' '1,' '\000\000\300\177'
+expect 3 run plain --input x.npy --t never.npy --output never_y.npy
+err_has 'never.npy: element 0 is nan, must be a finite number'
+npy ever.npy '<f4' '5,' '\000\000\000\000' '\000\000\200\177' '\000\000\000\000' '\000\000\000\000' '\000\000\000\000'
+expect 3 run plain --input x.npy --t ever.npy --output never_y.npy
+err_has 'ever.npy: element 1 is inf, must be a finite number'
+[ -e never_y.npy ] && fails 'wrote a result of times that are no numbers'
 npy three.npy '<f4' '3,' '\000\000\000\077' '\000\000\000\077' '\000\000\000\077'
 expect 3 run plain --input x.npy --t three.npy --output y.npy
 err_has 'three.npy is [3]'

@@ -97,6 +97,16 @@ static int make_integers(const char *path, lw_array *a)
     return 0;
 }
 
+/* A picture at a time that is no number is no number either, whatever the network. */
+static int check_times(const char *path, const lw_array *a)
+{
+    for (int64_t i = 0; i < a->count; i++)
+        if (!isfinite(((const float *)a->data)[i]))
+            return lw_fail(LW_EFORMAT, "%s: element %lld is %g, must be a finite number", path,
+                           (long long)i, (double)((const float *)a->data)[i]);
+    return 0;
+}
+
 static int feed_input(run_state *s, const char *name, const char *path, const char *option,
                       lw_array *a)
 {
@@ -113,6 +123,8 @@ static int feed_input(run_state *s, const char *name, const char *path, const ch
     LW_TRY(load_rows(s, path, port, a));
     if (port->integer)
         LW_TRY(make_integers(path, a));
+    if (lw_str_eq(name, "t"))
+        LW_TRY(check_times(path, a));
     s->feed[s->n_feed++] = (lw_feed){.name = name, .in = a->data};
     return 0;
 }
