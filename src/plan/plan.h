@@ -63,7 +63,7 @@ int lw_calibration_outputs(lw_graph *g);
 #define LW_EDGE_OUTPUT "edge/"
 
 /* Compiles; the graph may be freed afterwards. LW_ESHAPE etc: the graph's own first error.
- * LW_EUSAGE: two inputs have one name. */
+ * LW_EUSAGE: two inputs have one name, or two outputs. */
 int lw_compile(const lw_graph *g, lw_device *dev, const lw_compile_opts *opts, lw_plan **out);
 void lw_plan_free(lw_plan **pp);
 

@@ -57,16 +57,39 @@ static const char *input_name(const lw_graph *g, uint32_t node)
     return n->op == LW_OP_INPUT ? ((const lw_attr_input *)n->attr)->name : NULL;
 }
 
-/* Inputs are found by name: of two that share one, nobody could write the second. */
+static int two_of_a_name(const char *what, const char *name)
+{
+    return lw_fail(LW_EUSAGE, "the graph has two %s named '%s': give each a name of its own", what,
+                   name);
+}
+
+/* Ports are found by name: of two inputs that share one, nobody could write the second. */
 static int check_input_names(const lw_graph *g)
 {
     for (uint32_t i = 0; i < lw_graph_node_count(g); i++) {
         const char *name = input_name(g, i);
         for (uint32_t k = 0; name && k < i; k++)
             if (input_name(g, k) && strcmp(input_name(g, k), name) == 0)
-                return lw_fail(LW_EUSAGE,
-                               "the graph has two inputs named '%s': give each a name of its own",
-                               name);
+                return two_of_a_name("inputs", name);
+    }
+    return 0;
+}
+
+/* NULL: the gradient of a parameter, which goes to the slab and is asked for by nobody. */
+static const char *output_name(const lw_graph *g, int i)
+{
+    const lw_graph_output *o = lw_graph_output_at(g, i);
+    return lw_val_ok(o->into) && lw_node_param(lw_val_node(g, o->into)) ? NULL : o->name;
+}
+
+/* Nor could anybody read the second of two outputs. */
+static int check_output_names(const lw_graph *g)
+{
+    for (int i = 0; i < lw_graph_output_count(g); i++) {
+        const char *name = output_name(g, i);
+        for (int k = 0; name && k < i; k++)
+            if (output_name(g, k) && strcmp(output_name(g, k), name) == 0)
+                return two_of_a_name("outputs", name);
     }
     return 0;
 }
@@ -76,6 +99,7 @@ static int run_passes(lw_plan *p, const lw_graph *g, const lw_compile_opts *o)
     LW_TRY(lw_plan_verify(g));
     LW_TRY(lw_rewrite_from(g, p->dev, lw_rewrite_copy, NULL, &p->graph));
     LW_TRY(check_input_names(p->graph));
+    LW_TRY(check_output_names(p->graph));
     dump(o, "graph", p->graph);
     for (size_t i = 0; i < LW_COUNT(passes); i++) {
         const pass_row *row = &passes[i];

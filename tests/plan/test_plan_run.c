@@ -539,6 +539,25 @@ static void test_two_inputs_of_one_name(void **state)
         }
 }
 
+/* Whoever reads "y" would be given the first one, and never see the other. */
+static void test_two_outputs_of_one_name(void **state)
+{
+    (void)state;
+    for (int opt = 0; opt <= 1; opt++) {
+        plan_lab l;
+        lw_plan *p = NULL;
+        lab_open(&l, 1, LW_ISA_REF);
+        lw_val a = LAB_X(&l, "x", 2, 4);
+        lab_output(&l, "y", lw_silu(l.g, a));
+        lab_output(&l, "z", a);
+        lab_output(&l, "y", lw_relu(l.g, a));
+        assert_int_equal(lw_compile(l.g, l.dev, &(lw_compile_opts){.opt = opt}, &p), LW_EUSAGE);
+        assert_non_null(strstr(lw_errmsg(), "two outputs named 'y'"));
+        assert_null(p);
+        lab_close(&l);
+    }
+}
+
 static void test_no_gradient_names_the_op(void **state)
 {
     (void)state;
@@ -613,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_ports),
         cmocka_unit_test(test_first_error_with_its_scope),
         cmocka_unit_test(test_two_inputs_of_one_name),
+        cmocka_unit_test(test_two_outputs_of_one_name),
         cmocka_unit_test(test_no_gradient_names_the_op),
         cmocka_unit_test(test_missing_output_value),
         cmocka_unit_test(test_frozen_parameters_get_no_gradient),
