@@ -202,20 +202,21 @@ static int time_gradient(attack *a, int64_t n, double *seconds)
     return 0;
 }
 
-/* The network forwards, backwards and Adam on the few pictures of a: after a first time, which
- * prepares weights, for half a second or three times. */
+/* The network forwards, backwards and Adam on the few pictures of a: when everything is warm, for half a
+ * second or three times. */
 static int time_pictures(attack *a, float *x, double *seconds)
 {
     enum { LEAST = 3, MOST = 32 };
     static const double enough = 0.5;
     const lw_feed feed[] = {{.name = "images", .in = x}, {.name = "pooled", .out = a->features}};
+    const int warm = lw_device_warm_runs(a->dev, false);
     double start = 0, spent = 0;
-    int done = -1;
+    int done = -warm;
     for (; done < LEAST || (spent < enough && done < MOST); done++) {
         if (done == 0)
             start = lw_now();
         LW_TRY(lw_forward_rows(a->look, "encode", a->n, feed, 2, NULL));
-        LW_TRY(move(a, x, done + 2, LW_ADVERSARIAL_RATE));
+        LW_TRY(move(a, x, done + warm + 1, LW_ADVERSARIAL_RATE));
         spent = done < 0 ? 0 : lw_now() - start;
     }
     *seconds = spent / done;

@@ -2,6 +2,7 @@
 /* The networks of a battery, and features of sets of pictures through each. */
 #include "session/session_battery.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -364,8 +365,9 @@ int lw_battery_run(lw_battery *b, const lw_pictures *sets, int32_t n_sets, lw_ba
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
-/* Seconds of the first batch, which prepares the weights, and of one of those behind it. */
-static int time_net(lw_score_net *s, const lw_pictures *p, double *first, double *each)
+/* Seconds of a batch when everything is warm, and what those until then take more than that. */
+static int time_net(const lw_device *dev, lw_score_net *s, const lw_pictures *p, double *more,
+                    double *each)
 {
     enum { LEAST = 3, MOST = 64 };
     static const double enough = 0.5;
@@ -373,9 +375,11 @@ static int time_net(lw_score_net *s, const lw_pictures *p, double *first, double
     LW_CLEANUP(lw_free) float *f = lw_calloc((size_t)n * (size_t)s->dim, sizeof *f);
     if (!f)
         return LW_ENOMEM;
+    const int warm = lw_device_warm_runs(dev, false);
     double start = lw_now(), spent = 0;
-    LW_TRY(lw_score_net_pictures(s, p, 0, n, f, NULL));
-    *first = lw_now() - start;
+    for (int i = 0; i < warm; i++)
+        LW_TRY(lw_score_net_pictures(s, p, 0, n, f, NULL));
+    *more = lw_now() - start;
     start = lw_now();
     int64_t done = 0;
     for (; done < LEAST || (spent < enough && done < MOST); done++) {
@@ -383,6 +387,7 @@ static int time_net(lw_score_net *s, const lw_pictures *p, double *first, double
         spent = lw_now() - start;
     }
     *each = spent / (double)done;
+    *more = fmax(*more - warm * *each, 0);
     return 0;
 }
 
@@ -391,7 +396,7 @@ static int forecast_net(lw_battery *b, int32_t i, const lw_pictures *sets, int32
 {
     LW_CLEANUP(lw_score_net_close) lw_score_net *open = NULL;
     job j = {.b = b, .net = &b->net[i]};
-    double first, start = lw_now();
+    double more, start = lw_now();
     LW_TRY(lw_score_net_open(b->dev, b->net[i].spec, b->side, &open));
     cost->open[i] = lw_now() - start;
     j.open = open;
@@ -402,8 +407,8 @@ static int forecast_net(lw_battery *b, int32_t i, const lw_pictures *sets, int32
     }
     if (cost->batches[i] == 0)
         return 0;
-    LW_TRY(time_net(open, &sets[0], &first, &cost->per_batch[i]));
-    cost->open[i] += first > cost->per_batch[i] ? first - cost->per_batch[i] : 0;
+    LW_TRY(time_net(b->dev, open, &sets[0], &more, &cost->per_batch[i]));
+    cost->open[i] += more;
     return 0;
 }
 

@@ -136,13 +136,14 @@ int lw_planted_make(lw_device *dev, const lw_planted_opts *o, lw_planted out[LW_
     return rc;
 }
 
-/* Statistics of a batch of training pictures, once to prepare the weights and once timed. */
-static int time_training(const lw_planted_opts *o, lw_score_net *net, lw_planted_cost *c)
+/* Statistics of a batch of training pictures, timed when everything is warm. */
+static int time_training(lw_device *dev, const lw_planted_opts *o, lw_score_net *net,
+                         lw_planted_cost *c)
 {
     const int64_t batch = lw_score_net_batch(net), all = training_pictures(o);
     const int64_t few = LW_MIN(all, batch);
     c->batches = LW_CEIL_DIV(all, batch);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i <= lw_device_warm_runs(dev, false); i++) {
         LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
         double start = lw_now();
         LW_TRY(training_stats(o, net, few, &s));
@@ -157,7 +158,7 @@ int lw_planted_forecast(lw_device *dev, const lw_planted_opts *o, lw_planted_cos
     lw_planted_cost c = {.open = lw_now()};
     LW_TRY(lw_score_net_open(dev, o->network, o->train->h, &net));
     c.open = lw_now() - c.open;
-    LW_TRY(time_training(o, net, &c));
+    LW_TRY(time_training(dev, o, net, &c));
     LW_TRY(
         lw_adversarial_forecast(dev, net->encoder, o->train->h, o->steps, pictures(o), &c.attack));
     c.seconds = c.open + (double)c.batches * c.per_batch + c.attack.seconds;
