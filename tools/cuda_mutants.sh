@@ -8,6 +8,13 @@
 set -u
 build=$(cd -- "${1:-build}" && pwd) || exit 4
 only=${2:-}
+case $only in
+'' | barriers | packed | drift | attention | tiles | texts) ;;
+*)
+    echo "cuda_mutants.sh: there is no part '$only': name barriers, packed, drift, attention, tiles or texts"
+    exit 2
+    ;;
+esac
 texts=$([ "$only" = texts ] && echo 1)
 root=$(pwd)
 dir=$(mktemp -d) || exit 4

@@ -236,19 +236,36 @@ static int teardown_case(void **state)
     return 0;
 }
 
+static uint64_t found; /* the filter's texts, in order, that a name had in it */
+
 bool check_chosen(const char *name, const char *filter)
 {
     char part[96];
-    if (!*filter)
-        return true;
-    for (; *filter; filter += *filter == ',') {
+    bool chosen = !*filter;
+    for (uint64_t bit = 1; *filter; filter += *filter == ',', bit <<= 1) {
         size_t n = strcspn(filter, ",");
         snprintf(part, sizeof part, "%.*s", (int)n, filter);
-        if (n > 0 && n < sizeof part && strstr(name, part))
-            return true;
+        if (n > 0 && n < sizeof part && strstr(name, part)) {
+            chosen = true;
+            found |= bit;
+        }
         filter += n;
     }
-    return false;
+    return chosen;
+}
+
+bool check_unknown(const char *filter)
+{
+    bool unknown = false;
+    for (uint64_t bit = 1; bit && *filter; filter += *filter == ',', bit <<= 1) {
+        size_t n = strcspn(filter, ",");
+        if (!(found & bit))
+            fprintf(stderr, "leeway check: --filter: no case has '%.*s' in its name\n", (int)n,
+                    filter);
+        unknown |= !(found & bit);
+        filter += n;
+    }
+    return unknown;
 }
 
 typedef struct check_options {

@@ -47,6 +47,8 @@ typedef struct check_case {
 
 /* Has this name one of the filter's texts, with commas between them, in it? An empty filter is in all names. */
 bool check_chosen(const char *name, const char *filter);
+/* When all names have been asked about: was one of the first 64 texts in none of them? Says which. */
+bool check_unknown(const char *filter);
 
 enum { CHECK_NO_CASE = 3 };
 /* Parses options, runs everything, returns the process exit status: 0, 1 something failed, 2 usage,
