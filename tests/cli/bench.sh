@@ -54,6 +54,8 @@ out_has '"against": "ref"'
 
 # a suite whose cases have a type of their own
 expect 2 bench train --precision bf16 --list
+expect 2 bench resolution --precision bf16 --list # it measured f32
+err_has 'bench resolution: --precision is of stream, sampling and, with --latents, resolution'
 err_has '--filter bf16'
 
 # files whose samples are known: as they were, slower, faster

@@ -235,11 +235,11 @@ static int check_precision(const bench_cli *o)
         return lw_fail(LW_EUSAGE, "bench sampling: --precision int8 needs a model folder's ranges, "
                                   "and these networks have none: f32 or bf16");
     if (o->c.precision == LW_NUM_F32 || !suite || lw_str_eq(suite, "stream") ||
-        lw_str_eq(suite, "sampling") || lw_str_eq(suite, "resolution"))
+        lw_str_eq(suite, "sampling") || (lw_str_eq(suite, "resolution") && o->c.latents))
         return 0;
     return lw_fail(LW_EUSAGE,
-                   "bench %s: --precision is of stream, sampling and resolution; here cases are of "
-                   "a type each, try --filter %s",
+                   "bench %s: --precision is of stream, sampling and, with --latents, resolution; "
+                   "here cases are of a type each, try --filter %s",
                    suite, lw_num_name((lw_num)o->c.precision));
 }
 
