@@ -88,6 +88,36 @@ static void extremes(check *t)
     }
 }
 
+/* The log of n is nothing beside 1e20, and yet each has its share of 1. */
+static void equal_and_huge(check *t)
+{
+    const lw_softmax_kernels *k = kernels_of(t->isa);
+    static const float huge[] = {1e8f, 1e20f, 3e38f, -1e20f};
+    for (size_t i = 0; i < LW_COUNT(huge); i++)
+        for (ptrdiff_t n = 1; n <= 40; n += 13) {
+            float *x = check_out(t, n, 1), *y = check_out(t, n, 0);
+            double *want = check_doubles(t, n), *x_d, *y_d = check_doubles(t, n);
+            for (ptrdiff_t j = 0; j < n; j++) {
+                x[j] = huge[i];
+                want[j] = 1.0 / (double)n;
+            }
+            x_d = widen(t, x, n);
+            k->forward(y, x, 1, n, n, n);
+            check_close(t, y, want, n, tol, "%g, n=%td", (double)huge[i], n);
+            lw_softmax_forward_f64(y_d, x_d, 1, n, n, n);
+            for (ptrdiff_t j = 0; j < n; j++)
+                y[j] = (float)y_d[j];
+            check_close(t, y, want, n, tol, "in double, %g, n=%td", (double)huge[i], n);
+            if (t->isa == LW_ISA_REF) { /* the others keep the sum's log in a float of this size */
+                const double log_n = log((double)n);
+                float loss, lse;
+                k->xent_forward(&loss, &lse, x, &(int32_t){0}, 1, n, n);
+                check_close(t, &loss, &log_n, 1, tol, "loss, %g, n=%td", (double)huge[i], n);
+            }
+            check_next(t);
+        }
+}
+
 static void cross_entropy(check *t)
 {
     const lw_softmax_kernels *k = kernels_of(t->isa);
@@ -189,6 +219,7 @@ int main(int argc, char **argv)
 {
     static const check_case cases[] = {{"softmax", softmax},
                                        {"extremes", extremes},
+                                       {"equal_and_huge", equal_and_huge},
                                        {"cross_entropy", cross_entropy},
                                        {"no_column", no_column},
                                        {"differences", differences}};
