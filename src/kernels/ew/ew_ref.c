@@ -4,6 +4,12 @@
 
 #include "kernels/ew/ew.h"
 
+/* Behind 1e4 slopes are what they are there, 0 or 1: a stays where its powers are numbers. */
+static double ew_near(double a)
+{
+    return a > 1e4 ? 1e4 : a < -1e4 ? -1e4 : a; /* a NaN stays */
+}
+
 static double apply(int op, double a, double b, double c, double imm)
 {
     switch (op) {

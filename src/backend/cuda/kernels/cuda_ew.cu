@@ -15,17 +15,31 @@ LW_ON_DEVICE float ew_sigmoid(float a)
     return 1.0f / (1.0f + expf(-a));
 }
 
+/* Behind 1e4 slopes are what they are there, 0 or 1: a stays where its powers are numbers. */
+LW_ON_DEVICE float ew_near(float a)
+{
+    return a > 1e4f ? 1e4f : a < -1e4f ? -1e4f : a; /* a NaN stays */
+}
+
 /* The slope of a sigmoid(k a), of a (1 + tanh(u)) / 2 with u(a) and its slope. */
 LW_ON_DEVICE float ew_gate_slope(float a, float k)
 {
+    a = ew_near(a);
     float s = ew_sigmoid(k * a);
     return s * fmaf(k * a, 1.0f - s, 1.0f);
 }
 
 LW_ON_DEVICE float ew_gelu_tanh_slope(float a)
 {
+    a = ew_near(a);
     float s = ew_sigmoid(a * fmaf(0.07135481f * a, a, 1.5957691f));
     return fmaf(a * s * (1.0f - s), fmaf(0.21406444f * a, a, 1.5957691f), s);
+}
+
+LW_ON_DEVICE float ew_gelu_slope(float a)
+{
+    a = ew_near(a);
+    return fmaf(a * expf(-0.5f * a * a), 0.39894228f, 0.5f * (1.0f + erff(a * 0.70710678f)));
 }
 
 /* ewops.def's formulas in f32; what stands there and not here cannot be compiled. */
@@ -58,7 +72,7 @@ LW_ON_DEVICE float ew_gelu_tanh_slope(float a)
     V(silu, lw_activate(a, 2))                                                                     \
     V(silu_grad, ew_gate_slope(a, 1.0f))                                                           \
     V(gelu, lw_activate(a, 3))                                                                     \
-    V(gelu_grad, fmaf(a *expf(-0.5f * a * a), 0.39894228f, 0.5f * (1.0f + erff(a * 0.70710678f)))) \
+    V(gelu_grad, ew_gelu_slope(a))                                                                 \
     V(gelu_tanh, lw_activate(a, 4))                                                                \
     V(gelu_tanh_grad, ew_gelu_tanh_slope(a))                                                       \
     V(quick_gelu, lw_activate(a, 5))                                                               \
