@@ -377,7 +377,10 @@ export LW_ISA
 expect 0 stream --doctor --json
 out_has '"side_at_15_fps":'
 out_has '"isa":"ref"'
+out_has '"device":"cpu"'
 unset LW_ISA
+expect 0 stream --doctor
+out_has 'device    cpu computes frames'
 expect 2 stream
 err_has '--input is missing'
 expect 2 stream --input browser

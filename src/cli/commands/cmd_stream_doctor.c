@@ -54,7 +54,8 @@ static json_t *codecs(void)
     return json_pack("{s:s, s:s}", "reads", lw_str_c(&reads), "writes", lw_str_c(&writes));
 }
 
-static json_t *findings(const lw_cli *cli, lw_isa isa, const lw_doctor_network *networks)
+static json_t *findings(const lw_cli *cli, const lw_device *dev, lw_isa isa,
+                        const lw_doctor_network *networks)
 {
     static const char *const browsers[] = {"chromium", "google-chrome", "firefox", NULL};
     LW_CLEANUP(lw_str_clear) lw_str where = {0};
@@ -71,10 +72,11 @@ static json_t *findings(const lw_cli *cli, lw_isa isa, const lw_doctor_network *
                             lw_doctor_reaches(&networks[i], 25)));
     }
     const bool browser = find_program(browsers, &where);
-    return json_pack("{s:i, s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "cpus", lw_core_count(), "threads",
-                     (int)cli->global.threads, "isa", lw_isa_name(isa), "server", lw_serve_known(),
-                     "browser", browser ? json_string(lw_str_c(&where)) : json_null(), "cameras",
-                     cameras(), "codecs", codecs(), "networks", list);
+    return json_pack("{s:s, s:i, s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "device", dev->name, "cpus",
+                     lw_core_count(), "threads", (int)cli->global.threads, "isa", lw_isa_name(isa),
+                     "server", lw_serve_known(), "browser",
+                     browser ? json_string(lw_str_c(&where)) : json_null(), "cameras", cameras(),
+                     "codecs", codecs(), "networks", list);
 }
 
 static void print_text(const json_t *found, const lw_doctor_network *networks)
@@ -86,6 +88,8 @@ static void print_text(const json_t *found, const lw_doctor_network *networks)
                  (long long)json_integer_value(json_object_get(found, "threads")),
                  (long long)json_integer_value(json_object_get(found, "cpus")),
                  json_string_value(json_object_get(found, "isa")));
+    lw_cli_print("device    %s computes frames\n",
+                 json_string_value(json_object_get(found, "device")));
     lw_cli_print("server    %s\n", json_is_true(json_object_get(found, "server"))
                                        ? "yes (--serve)"
                                        : "no: libwebsockets is missing");
@@ -125,7 +129,7 @@ int lw_cli_stream_doctor(const lw_cli *cli, const lw_observer *obs)
     LW_TRY(lw_isa_chosen(&isa));
     LW_TRY(lw_session_device(cli->global.threads, &dev));
     LW_TRY(lw_bench_doctor(dev, obs, networks));
-    found = findings(cli, isa, networks);
+    found = findings(cli, dev, isa, networks);
     if (!cli->global.json) {
         print_text(found, networks);
         return 0;
