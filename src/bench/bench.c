@@ -117,6 +117,7 @@ static int bench(lw_bench_run *r)
     r->out->machine = lw_machine_json(lw_pool_size(r->dev->pool), r->isa);
     if (!r->out->machine)
         return lw_fail(LW_ENOMEM, "no memory for the machine's description");
+    json_object_set_new(r->out->machine, "conv", json_string(lw_conv_mode_name(c->conv)));
     if (c->list)
         return 0;
     r->out->n = 0;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "formats/formats.h"
+#include "session/session.h"
 #include "train/train_config.h"
 #include "train/train_run_dir.h"
 
@@ -27,11 +28,12 @@ static int write_env(const lw_run_dir *d, const char *job, int threads, const ch
     char host[128] = "";
     uname(&u);
     gethostname(host, sizeof host - 1);
-    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:f}", "recipe", job,
+    const char *tuned = *lw_session_tuned() ? lw_session_tuned() : NULL;
+    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:s, s:s, s:s, s:f}", "recipe", job,
                           "version", lw_build_version(), "commit", lw_build_commit(), "cpu",
-                          lw_machine_name(), "isa", isa, "threads", threads, "compiler",
-                          lw_build_compiler(), "system", u.release, "host", host, "started",
-                          lw_wall_time());
+                          lw_machine_name(), "isa", isa, "threads", threads, "tuned", tuned,
+                          "compiler", lw_build_compiler(), "system", u.release, "host", host,
+                          "started", lw_wall_time());
     lw_str path = {0};
     int rc = j ? lw_json_save(lw_run_dir_file(d, &path, "env.json"), j)
                : lw_fail(LW_ENOMEM, "out of memory for env.json");

@@ -11,6 +11,7 @@ out_has 'field_16x64x128x192'
 out_has 'of peak'
 out_has 'error'
 grep -q '"samples_ms"' a.json || fails 'a.json lacks its samples'
+grep -q '"conv": "auto"' a.json || fails 'a.json does not say how 3x3 convolutions were computed'
 grep -q '"commit"' a.json || fails 'a.json does not say what was built'
 grep -q '^method,batch_size,mean_ms,p50_ms,p95_ms,p99_ms,std_ms,per_image_ms,throughput_imgs,' a.csv ||
     fails 'a.csv lacks its columns'

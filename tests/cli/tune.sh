@@ -62,6 +62,14 @@ expect 0 profile net --runs 1 --no-compare-precisions --no-progress --tuned made
 out_has 'ways of computing 3x3 convolutions: made.json'
 expect 0 profile net --runs 1 --no-compare-precisions --no-progress --tuned made.json --json
 out_has '"tuned": "made.json"'
+few='train encoder --data synth:16 --limit 16 --width 8 --stages 2 --blocks 1 --batch-size 8 --steps 1 --no-progress'
+# shellcheck disable=SC2086
+{
+    expect 0 $few --output-dir shipped
+    expect 0 $few --output-dir made --tuned made.json
+}
+grep -q '"tuned": null' shipped/env.json || fails 'a run as shipped names a file'
+grep -q '"tuned": "made.json"' made/env.json || fails 'a run does not say by which file it was computed'
 
 sed 's/"cpu": "[^"]*"/"cpu": "another"/' t.json >other.json
 expect 6 info --tuned other.json
