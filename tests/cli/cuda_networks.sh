@@ -79,9 +79,9 @@ for precision in f32 bf16; do
 done
 
 # trials that the CPU began, killed as soon as some are there, are a GPU's to go on with where that is said
-trials="mc synth:16 --num-images 2 --dropout 0.1 --models enc --passes 2 --output-dir cut --no-progress"
-kept=cut/exp0_nested_mc/enc/exp0_trials_T2
-"$program" $trials --trials 100000 >"$out" 2>"$err" &
+trials="mc synth:16 --num-images 2 --dropout 0.1 --models enc --passes 2,3 --no-progress --output-dir"
+kept=cut/exp0_nested_mc/enc/exp0_trials_T3
+"$program" $trials cut --trials 100000 >"$out" 2>"$err" &
 pid=$!
 i=0
 while [ ! -e ${kept}_partial.npz ] && kill -0 $pid 2>/dev/null && [ $i -lt 600 ]; do
@@ -90,9 +90,13 @@ while [ ! -e ${kept}_partial.npz ] && kill -0 $pid 2>/dev/null && [ $i -lt 600 ]
 done
 kill -KILL $pid 2>/dev/null || fails "it ended by itself: $(cat "$err")"
 wait $pid
-expect 2 $trials --trials 3 --resume $on
+expect 2 $trials cut --trials 3 --resume $on
 err_has 'was begun on cpu, now cuda: last bits would differ; go on there, or here with --device-change'
-expect 0 $trials --trials 3 --resume --device-change $on
+# nothing is taken over where the trials of one T are missing
+cp -r cut none && rm none/exp0_nested_mc/enc/exp0_trials_T2_partial.npz
+expect 0 $trials none --trials 3 --resume $on
+grep -aq '"device": "cuda"' none/exp0_nested_mc/enc/*.json || fails 'trials of one device say otherwise'
+expect 0 $trials cut --trials 3 --resume --device-change $on
 grep -aq '"device": "cpu, cuda"' cut/exp0_nested_mc/enc/*.json || fails 'the trials do not say by which devices'
 
 # what is said for the CPU is the CPU's, whatever the environment says

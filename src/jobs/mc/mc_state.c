@@ -134,15 +134,16 @@ static int follow_device(mc_model *m, const json_t *there, const char *path)
     return isa && lw_str_eq(isa, m->dev->isa) ? 0 : of_another_call(path, "isa", there, m->about);
 }
 
-/* LW_EUSAGE names the first thing in which the two calls differ. */
-static int check_about(mc_model *m, lw_npz *z, const char *path)
+/* LW_EUSAGE names the first thing in which the two calls differ; follow_device looks at what computed. *there: what
+ * the file says. */
+static int check_about(mc_model *m, lw_npz *z, const char *path, json_t **there)
 {
-    LW_CLEANUP(lw_json_drop) json_t *there = NULL, *then = NULL, *now = NULL;
+    LW_CLEANUP(lw_json_drop) json_t *then = NULL, *now = NULL;
     static const char *const apart[] = {"device", "isa"};
     lw_array *text;
     LW_TRY(find(z, path, "about", LW_ELEM_U8, 1, &text));
-    LW_TRY(lw_json_parse(path, text->data, (size_t)text->count, &there));
-    then = json_copy(there);
+    LW_TRY(lw_json_parse(path, text->data, (size_t)text->count, there));
+    then = json_copy(*there);
     now = json_copy(m->about);
     if (!then || !now)
         return LW_ENOMEM;
@@ -151,11 +152,11 @@ static int check_about(mc_model *m, lw_npz *z, const char *path)
         json_object_del(now, apart[i]);
     }
     const char *key = lw_json_difference(now, then);
-    return key ? of_another_call(path, key, there, m->about) : follow_device(m, there, path);
+    return key ? of_another_call(path, key, *there, m->about) : 0;
 }
 
-/* Trials of one T; *n: how many. */
-static int read_one(mc_model *m, int32_t p, int32_t *n)
+/* Trials of one T; *n: how many; *there: who made them. */
+static int read_one(mc_model *m, int32_t p, int32_t *n, json_t **there)
 {
     LW_CLEANUP(lw_npz_clear) lw_npz z = {0};
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
@@ -167,7 +168,7 @@ static int read_one(mc_model *m, int32_t p, int32_t *n)
         return lw_fail(LW_EUSAGE, "%s: an interrupted call left trials: --resume goes on with them",
                        lw_str_c(&path));
     LW_TRY(lw_npz_load(lw_str_c(&path), &z));
-    LW_TRY(check_about(m, &z, lw_str_c(&path)));
+    LW_TRY(check_about(m, &z, lw_str_c(&path), there));
     LW_TRY(find(&z, lw_str_c(&path), "scores", LW_ELEM_F64, 3, &scores));
     bool whole = scores->shape[1] == m->n && scores->shape[2] == LW_PASS_SCORES;
     if (p + 1 == m->c->n_passes && m->geometry) {
@@ -186,16 +187,29 @@ static int read_one(mc_model *m, int32_t p, int32_t *n)
     return 0;
 }
 
-int lw_mc_state_read(mc_model *m)
+static int read_all(mc_model *m, json_t **there)
 {
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
     int32_t n;
-    _Static_assert(sizeof(lw_pass_geometry) == (2 + LW_PASS_EIGS) * sizeof(double),
-                   "geometry is an array of numbers");
     m->done = m->c->trials;
     for (int32_t p = 0; p < m->c->n_passes; p++) {
-        LW_TRY(read_one(m, p, &n));
+        LW_TRY(read_one(m, p, &n, &there[p]));
         m->done = LW_MIN(m->done, n);
     }
+    /* where nothing is taken over, nobody cares who made it */
+    for (int32_t p = 0; p < m->c->n_passes && m->done > 0; p++)
+        LW_TRY(follow_device(m, there[p], partial_path(m, p, &path)));
     m->out->trials_before = m->done;
     return 0;
+}
+
+int lw_mc_state_read(mc_model *m)
+{
+    json_t *there[LW_MC_PASSES] = {NULL};
+    _Static_assert(sizeof(lw_pass_geometry) == (2 + LW_PASS_EIGS) * sizeof(double),
+                   "geometry is an array of numbers");
+    int rc = read_all(m, there);
+    for (int32_t p = 0; p < m->c->n_passes; p++)
+        lw_json_drop(&there[p]);
+    return rc;
 }
