@@ -132,7 +132,8 @@ static int make_copies(lw_exec *e)
     return 0;
 }
 
-/* Whether a device has room for all of it, prepared weights too, is asked before any is taken. */
+/* Whether a device has room for all of it, prepared weights too, is asked before any is taken. The weights are
+ * there by now: what is free is without them. */
 static int make_blocks(lw_exec *e)
 {
     const lw_plan *p = e->plan;
@@ -146,7 +147,8 @@ static int make_blocks(lw_exec *e)
     const size_t all = e->frame_bytes + e->scratch_total + e->constant_bytes;
     int rc = m->fits ? m->fits(m->self, all + lw_derived_room(p, e->weights)) : 0;
     if (rc < 0)
-        return lw_fail_in(rc, "values of the network and prepared weights: ");
+        return lw_fail_in(rc,
+                          "values of the network and prepared weights, beside the weights there: ");
     e->frame = lw_memory_alloc(m, e->frame_bytes);
     e->derived = lw_derived_take(p, e->weights);
     e->scratch = lw_memory_alloc(m, e->scratch_total);
