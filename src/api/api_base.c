@@ -139,6 +139,7 @@ int lw_device_open(const lw_device_options *options, lw_device **device)
     own.threads = o.threads;
     LW_TRY(o.isa ? lw_isa_named("instruction set level '", o.isa, "'", &own.isa)
                  : lw_isa_chosen(&own.isa));
+    LW_TRY(lw_backend_check_chosen());
     return lw_backend_open(lw_backend_chosen(), &own, device);
 }
 

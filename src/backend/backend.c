@@ -51,6 +51,11 @@ const char *lw_backend_chosen(void)
     return lw_str_eq(name, "cuda") ? "cuda:0" : name;
 }
 
+int lw_backend_check_chosen(void)
+{
+    return !*chosen && is_cuda(lw_backend_chosen()) ? lw_cuda_check_name(lw_backend_chosen()) : 0;
+}
+
 static bool binds;
 
 void lw_backend_bind(bool on)

@@ -25,6 +25,8 @@ typedef struct lw_backend_options {
 int lw_backend_choose(const char *name);
 /* The one chosen; else the one that LW_DEVICE names; without it "cpu". */
 const char *lw_backend_chosen(void);
+/* LW_EUSAGE: LW_DEVICE says cuda:N with an N that is no number of a GPU. */
+int lw_backend_check_chosen(void);
 /* What lw_session_device asks of it from now on. */
 void lw_backend_bind(bool on);
 bool lw_backend_binds(void);

@@ -68,7 +68,7 @@ int lw_cli_device_choose(lw_cli *cli)
 {
     const char *device = cli->global.device;
     if (lw_str_eq(device, "cpu")) /* said so, it wins over LW_DEVICE */
-        return lw_cli_given(cli, "device") ? lw_backend_choose("cpu") : 0;
+        return lw_cli_given(cli, "device") ? lw_backend_choose("cpu") : lw_backend_check_chosen();
     if (lw_str_eq(device, "auto"))
         return choose_auto(cli);
     if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:")) {

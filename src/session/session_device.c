@@ -12,6 +12,7 @@ int lw_session_device_with(int threads, int32_t conv, lw_device **out)
                             .conv = (lw_conv_mode)conv,
                             .tuned = lw_backend_tuned()};
     LW_TRY(lw_isa_chosen(&o.isa));
+    LW_TRY(lw_backend_check_chosen());
     return lw_backend_open(lw_backend_chosen(), &o, out);
 }
 

@@ -21,6 +21,13 @@ for number in +0 ' 0' 00 -1 1x; do
 done
 expect 2 sample ddpm --device cuda:x --output x.npy
 err_has 'cuda:x'
+for command in 'sample ddpm --output x.npy' 'info' 'train ddpm --data synth:16 --steps 1 --output-dir no'; do
+    # shellcheck disable=SC2086
+    LW_DEVICE=cuda:x expect 2 $command
+    err_has 'LW_DEVICE=cuda:x: must be cpu or cuda[:N]'
+done
+LW_DEVICE=cuda:x expect 0 sample ddpm --n 1 --device cpu --output x.npy
+rm x.npy
 
 LD_LIBRARY_PATH=$LW_EMULATED_GPU_DIR
 export LD_LIBRARY_PATH

@@ -530,13 +530,15 @@ static int open_device(cuda *d)
 }
 
 /* As it is written here: no sign, no blank, no other text of a number. */
-static int number_of(const char *name, int *number)
+static int number_of(const char *name, bool environment, int *number)
 {
     char as_written[16];
     const long n = name[4] ? strtol(name + 5, NULL, 10) : 0;
     snprintf(as_written, sizeof as_written, name[4] ? "cuda:%ld" : "cuda", n);
     if (n < 0 || n > 1023 || !lw_str_eq(name, as_written))
-        return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", name);
+        return environment
+                   ? lw_fail(LW_EUSAGE, "LW_DEVICE=%s: must be cpu or cuda[:N]", name)
+                   : lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", name);
     *number = (int)n;
     return 0;
 }
@@ -545,14 +547,20 @@ int lw_cuda_there(const char *name)
 {
     char line[256];
     int number = 0;
-    LW_TRY(number_of(name, &number));
+    LW_TRY(number_of(name, false, &number));
     return lw_cuda_describe(number, line, sizeof line);
+}
+
+int lw_cuda_check_name(const char *name)
+{
+    int number;
+    return number_of(name, true, &number);
 }
 
 int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
 {
     int number = 0;
-    LW_TRY(number_of(name, &number));
+    LW_TRY(number_of(name, false, &number));
     cuda *d = lw_calloc(1, sizeof *d);
     if (!d)
         return LW_ENOMEM;
