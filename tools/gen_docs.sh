@@ -111,7 +111,7 @@ END
 
 The vocabulary of the elementwise op's tile programs, from `src/ir/ewops.def`. Operands are `a`, `b`, `c`; `imm` is the
 constant of the instruction. The expression is the reference, computed in double. NaN: `max`, `min` and `relu` hand it
-on, `step(NaN)` is 0 and `select(NaN, b, c)` is `c`. A row also has the slope, from
+on, `step(NaN)` is 0 and `select(NaN, b, c)` is `c`. `ew_near(a)` is `a`, kept between -1e4 and 1e4. A row also has the slope, from
 which gradients are made.
 
 | operation | operands | reference |
