@@ -17,6 +17,18 @@ cmp -s a.npy b.npy || fails 'another batch size gives other pictures'
 expect 0 sample drift --n 5 --seed 1 --output c.npy
 cmp -s a.npy c.npy && fails 'another seed gives the same pictures'
 
+# Weights so large that sums overflow: no picture, in no file.
+cp -r drift/checkpoints/step_0000001/ema overflow
+bytes=$(od -An -t u8 -N 8 overflow/model.safetensors | tr -d ' ')
+size=$(($(wc -c <overflow/model.safetensors) - 8 - bytes))
+head -c $((8 + bytes)) drift/checkpoints/step_0000001/ema/model.safetensors >overflow/model.safetensors
+head -c "$size" /dev/zero | tr '\0' '\177' >>overflow/model.safetensors
+for to in no.png no.npy no.npz no; do
+    expect 7 sample overflow --n 2 --output $to
+    err_has 'overflow made a picture (0) with a number that is'
+    [ -e $to ] && fails "wrote $to"
+done
+
 expect 0 sample ddpm --n 3 --steps 4 --output d.npy --json
 out_has '"evaluations": 4'
 expect 0 sample ddpm --n 3 --steps 4 --batch-size 1 --output e.npy

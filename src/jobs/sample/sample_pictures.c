@@ -2,6 +2,7 @@
 /* leeway sample: pictures of a generator into a grid, an array or a folder. */
 #include "session/session_generator.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,6 +142,17 @@ static int write_output(const sampling *s, const lw_observer *obs)
 
 /* ---- making ----------------------------------------------------------------------------- */
 
+/* A file of pixels would hide it. */
+static int check_finite(const sampling *s)
+{
+    const int64_t row = (int64_t)s->side * s->side * s->channels;
+    for (int64_t i = 0; i < s->c->n * row; i++)
+        if (!isfinite(s->x[i]))
+            return lw_fail(LW_ENUMERIC, "%s made a picture (%lld) with a number that is %g",
+                           s->c->source, (long long)(i / row), (double)s->x[i]);
+    return 0;
+}
+
 /* What cannot be written is said before the work, not after it. */
 static int check_output(const char *path)
 {
@@ -220,6 +232,7 @@ static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)
     LW_TRY(lw_sampler_run(s->sampler, 0, s->c->n, s->source->net->classes ? s->classes : NULL, obs,
                           s->x));
     double seconds = lw_now() - start;
+    LW_TRY(check_finite(s));
     LW_TRY(write_output(s, obs));
     *out = (lw_sample_result){.n = s->c->n,
                               .step = s->source->step,
