@@ -90,6 +90,12 @@ err_has 'not the same device: was cpu and is cuda:0'
 # shellcheck disable=SC2086
 expect 0 bench resolution --image-size 64 --memory-limit 0.1 $quick --json
 out_has '"skipped": "out of memory: needs'
+# shellcheck disable=SC2086
+expect 0 bench sampling --memory-limit 0.1 $quick --json
+[ "$(grep -c '"skipped": "out of memory: needs' "$out")" -eq 2 ] || fails 'sampling: one step and DDIM fit in any memory'
+# shellcheck disable=SC2086
+TMPDIR=$PWD/nowhere expect 4 bench startup $quick
+err_has "$PWD/nowhere"
 
 # DDIM beside one step of the same network: two cases, and what one takes in terms of the other
 expect 0 bench sampling --seconds 0.05 --samples 1 --no-reference --no-progress

@@ -92,22 +92,42 @@ static int error_of(sampling *s, sampling_way *w, lw_bench_case *c)
     return 0;
 }
 
-/* Sampler, case and what is known before anything is timed. */
+/* Its sampler; LW_ENOMEM and *memory: more than the limit. */
+static int open_sampler(sampling *s, sampling_way *w, size_t *memory)
+{
+    const size_t limit = lw_bench_memory_limit(s->r);
+    char need[32], have[32];
+    LW_TRY(lw_sampler_new(s->r->dev, &s->network, &w->opts, &w->sampler));
+    *memory = lw_sampler_bytes(w->sampler) + lw_store_bytes(s->store);
+    return *memory <= limit ? 0
+                            : lw_fail(LW_ENOMEM, "out of memory: needs %s, there are %s",
+                                      lw_fmt_bytes(need, *memory), lw_fmt_bytes(have, limit));
+}
+
+/* Sampler, case and what is known before anything is timed; too little memory is a row of its own. */
 static int open_way(sampling *s, sampling_way *w)
 {
     lw_bench_case *c;
+    size_t memory = 0;
     LW_TRY(prepare(s));
+    int rc = open_sampler(s, w, &memory);
+    if (rc == LW_ENOMEM) {
+        w->wanted = false;
+        lw_sampler_free(&w->sampler);
+        return lw_bench_skip(s->r, w->name, lw_num_name((lw_num)w->opts.precision), s->batch,
+                             memory, lw_errmsg());
+    }
+    LW_TRY(rc);
     w->picture = lw_calloc(s->pixels, sizeof *w->picture);
     if (!w->picture)
         return LW_ENOMEM;
-    LW_TRY(lw_sampler_new(s->r->dev, &s->network, &w->opts, &w->sampler));
     lw_plan_info net = lw_sampler_network(w->sampler);
     w->at = s->r->out->n;
     LW_TRY(lw_bench_new_case(s->r, w->name, lw_num_name((lw_num)w->opts.precision), s->batch, &c));
     c->evaluations = lw_sampler_evaluations(w->sampler);
     c->flops = net.flops * c->evaluations;
     c->bytes = net.bytes * c->evaluations;
-    c->memory = lw_sampler_bytes(w->sampler) + lw_store_bytes(s->store);
+    c->memory = memory;
     return error_of(s, w, c);
 }
 
@@ -163,7 +183,8 @@ static int measure(sampling *s)
     for (int i = 0; i < WAYS; i++)
         if (s->way[i].wanted)
             LW_TRY(open_way(s, &s->way[i]));
-    LW_TRY(take_turns(s));
+    if (s->way[0].wanted || s->way[1].wanted)
+        LW_TRY(take_turns(s));
     conclude(s);
     return 0;
 }

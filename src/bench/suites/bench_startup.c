@@ -240,8 +240,10 @@ int lw_bench_temp_dir(lw_str *dir)
     lw_str_addf(dir, "%s/leeway-bench-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!dir->failed && mkdtemp(dir->s))
         return 0;
+    int cause = dir->failed ? ENOMEM : errno;
     lw_str_clear(dir);
-    return lw_fail(lw_errno_code(errno), "no directory for temporary files: %s", strerror(errno));
+    return lw_fail(lw_errno_code(cause), "no directory for temporary files in %s: %s",
+                   tmp && *tmp ? tmp : "/tmp", strerror(cause));
 }
 
 /* The shared U-Net with random weights, written where temporary files go. */
