@@ -194,6 +194,12 @@ done
 [ $(($(sed 's/ .*//' report.14) - $(sed 's/ .*//' report.4))) -le 40 ] ||
     fails "ten steps more: $(cat report.4) and $(cat report.14)"
 
+# Of a call that opens the device the driver's own word is told.
+for k in 1 3 5 8; do
+    LW_EMULATED_FAIL=$k expect 6 sample ddpm --n 1 --steps 1 --output no.npy --device cuda
+    err_has CUDA_ERROR
+done
+
 # Opening the device, the first steps, from there on every 61st call, and the last, which bring the result; LW_CUDA_FULL=1: every
 # one. What was there before stays.
 expect 0 sample ddpm --n 1 --steps 3 --output whole.npy --device cuda

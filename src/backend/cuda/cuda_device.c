@@ -459,14 +459,16 @@ static int load_kernels(cuda *d)
 /* The GPU's name and whether it is new enough. */
 static int look_at(const lw_cuda_driver *cu, int number, char *line, size_t size)
 {
-    char name[128] = "?";
-    int device = 0, major = 0, minor = 0, version = 0;
+    char name[128] = "?", why[128];
+    int device = 0, major = 0, minor = 0, version = 0, rc;
     size_t bytes = 0;
-    if (cu->DeviceGet(&device, number) || cu->DeviceGetName(name, sizeof name, device) ||
-        cu->DeviceGetAttribute(&major, LW_CU_CC_MAJOR, device) ||
-        cu->DeviceGetAttribute(&minor, LW_CU_CC_MINOR, device) ||
-        cu->DeviceTotalMem_v2(&bytes, device) || cu->DriverGetVersion(&version))
-        return lw_fail(LW_EDEVICE, "cuda:%d does not answer", number);
+    if ((rc = cu->DeviceGet(&device, number)) ||
+        (rc = cu->DeviceGetName(name, sizeof name, device)) ||
+        (rc = cu->DeviceGetAttribute(&major, LW_CU_CC_MAJOR, device)) ||
+        (rc = cu->DeviceGetAttribute(&minor, LW_CU_CC_MINOR, device)) ||
+        (rc = cu->DeviceTotalMem_v2(&bytes, device)) || (rc = cu->DriverGetVersion(&version)))
+        return lw_fail(LW_EDEVICE, "cuda:%d does not answer: %s", number,
+                       lw_cuda_error(cu, rc, why, sizeof why));
     snprintf(line, size, "cuda:%d  %s, compute capability %d.%d, %.0f GB, driver for CUDA %d.%d",
              number, name, major, minor, (double)bytes * 1e-9, version / 1000, version % 1000 / 10);
     return major >= 8 ? 0
