@@ -71,12 +71,8 @@ static int set_area(const char *name, size_t n, lw_log_level level)
     return 0;
 }
 
-int lw_log_config(const char *spec)
+static int config(const char *spec)
 {
-    if (!spec)
-        spec = getenv("LW_LOG");
-    if (!spec)
-        return 0;
     while (*spec) {
         size_t n = strcspn(spec, ",");
         const char *eq = memchr(spec, '=', n);
@@ -94,6 +90,15 @@ int lw_log_config(const char *spec)
             spec++;
     }
     return 0;
+}
+
+int lw_log_config(const char *spec)
+{
+    const char *said = spec ? NULL : getenv("LW_LOG");
+    if (!spec && !said)
+        return 0;
+    int rc = config(spec ? spec : said);
+    return rc && said ? lw_fail_in(rc, "LW_LOG: ") : rc;
 }
 
 int lw_log_config_once(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of suites and the loop over their cases. */
+#include <math.h>
 #include <string.h>
 
 #include "bench/bench_case.h"
@@ -71,7 +72,7 @@ int lw_bench_skip(lw_bench_run *r, const char *name, const char *method, int32_t
 
 size_t lw_bench_memory_limit(const lw_bench_run *r)
 {
-    return r->config->memory_limit > 0 ? (size_t)r->config->memory_limit : lw_memory_total();
+    return r->config->memory_limit > 0 ? (size_t)ceil(r->config->memory_limit) : lw_memory_total();
 }
 
 static int run_suites(lw_bench_run *r)

@@ -58,6 +58,8 @@ expect 2 bench train --precision bf16 --list
 expect 2 bench resolution --precision bf16 --list # it measured f32
 err_has 'bench resolution: --precision is of stream, sampling and, with --latents, resolution'
 err_has '--filter bf16'
+expect 2 bench sampling --model model --list # it measured networks of its own
+err_has 'bench sampling: --model is of startup and stream'
 
 # files whose samples are known: as they were, slower, faster
 for times in 'base 10, 10.1, 9.9' 'slow 12, 12.1, 11.9' 'fast 1e-3, 1e-3, 1e-3' 'same 10.2, 10.1, 10'; do
@@ -89,6 +91,9 @@ err_has 'not the same device: was cpu and is cuda:0'
 # too large a case is a row, not an end
 # shellcheck disable=SC2086
 expect 0 bench resolution --image-size 64 --memory-limit 0.1 $quick --json
+out_has '"skipped": "out of memory: needs'
+# shellcheck disable=SC2086
+expect 0 bench resolution --image-size 64 --memory-limit 1e-12 $quick --json # less than a byte was no limit
 out_has '"skipped": "out of memory: needs'
 # shellcheck disable=SC2086
 expect 0 bench sampling --memory-limit 0.1 $quick --json

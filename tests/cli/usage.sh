@@ -79,6 +79,8 @@ expect 4 info --config none.yaml
 err_has 'none.yaml'
 
 # Kernels by environment; a full disk is an error, not silence.
+LW_LOG=loud expect 2 info
+err_has "LW_LOG: log level 'loud' is unknown"
 LW_ISA=ref "$program" info >"$out" || fails 'LW_ISA=ref'
 out_has 'isa       ref'
 LW_ISA=mmx "$program" info >"$out" 2>"$err" && fails 'LW_ISA=mmx was accepted'

@@ -243,10 +243,22 @@ static int check_precision(const bench_cli *o)
                    suite, lw_num_name((lw_num)o->c.precision));
 }
 
+/* Networks of all other suites are their own. */
+static int check_model(const bench_cli *o)
+{
+    const char *suite = o->c.suite;
+    if (!o->c.model || !suite || lw_str_eq(suite, "stream") || lw_str_eq(suite, "startup"))
+        return 0;
+    return lw_fail(LW_EUSAGE,
+                   "bench %s: --model is of startup and stream; networks here are the suite's own",
+                   suite);
+}
+
 static int run_cases(const lw_cli *cli, const bench_cli *o)
 {
     lw_bench_config c = o->c;
     LW_TRY(check_precision(o));
+    LW_TRY(check_model(o));
     LW_CLEANUP(lw_bench_clear) lw_bench b = {0}, base = {0};
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);
