@@ -61,13 +61,13 @@ static int build(lw_workload *l, const lw_workload_spec *spec)
     return 0;
 }
 
-static int check_memory(const lw_workload *l, size_t limit)
+int lw_workload_fits(size_t bytes, size_t limit)
 {
     char need[32], have[32];
-    return limit == 0 || l->bytes <= limit
+    return limit == 0 || bytes <= limit
                ? 0
                : lw_fail(LW_ENOMEM, "out of memory: needs %s, there are %s",
-                         lw_fmt_bytes(need, l->bytes), lw_fmt_bytes(have, limit));
+                         lw_fmt_bytes(need, bytes), lw_fmt_bytes(have, limit));
 }
 
 /* Large ones take seconds to fill. */
@@ -86,7 +86,7 @@ static int open_workload(lw_workload *l, const lw_workload_spec *spec)
     if (l->own)
         l->store = l->own;
     LW_TRY(build(l, spec));
-    LW_TRY(check_memory(l, spec->limit));
+    LW_TRY(lw_workload_fits(l->bytes, spec->limit));
     if (l->own && !calibrate) {
         LW_TRY(lw_store_fix(l->own));
         LW_TRY(check_stop(l));

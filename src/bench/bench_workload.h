@@ -39,6 +39,9 @@ typedef struct lw_workload {
     lw_tick tick;
 } lw_workload;
 
+/* LW_ENOMEM and a line: more bytes than the limit; 0: there is none. */
+int lw_workload_fits(size_t bytes, size_t limit);
+
 /* A plan in int8 is calibrated first, by a run in f32 on its own inputs. Inputs are filled by name
  * and element number alone, so that the first picture of every batch is
  * the same: normal numbers ("t": 0 .. 1000), i64 row numbers, small i32. */

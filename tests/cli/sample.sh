@@ -25,7 +25,7 @@ head -c $((8 + bytes)) drift/checkpoints/step_0000001/ema/model.safetensors >ove
 head -c "$size" /dev/zero | tr '\0' '\177' >>overflow/model.safetensors
 for to in no.png no.npy no.npz no; do
     expect 7 sample overflow --n 2 --output $to
-    err_has 'overflow made a picture (0) with a number that is'
+    err_has 'overflow: picture 0 has a number that is'
     [ -e $to ] && fails "wrote $to"
 done
 

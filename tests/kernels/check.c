@@ -259,10 +259,11 @@ bool check_unknown(const char *filter)
     bool unknown = false;
     for (uint64_t bit = 1; bit && *filter; filter += *filter == ',', bit <<= 1) {
         size_t n = strcspn(filter, ",");
-        if (!(found & bit))
+        const bool lost = n > 0 && !(found & bit);
+        if (lost)
             fprintf(stderr, "leeway check: --filter: no case has '%.*s' in its name\n", (int)n,
                     filter);
-        unknown |= !(found & bit);
+        unknown |= lost;
         filter += n;
     }
     return unknown;
@@ -313,7 +314,8 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
         for (size_t i = 0; i < n_cases; i++) {
             snprintf(names[n], sizeof names[n], "%s.%s.%s", family, cases[i].name,
                      lw_isa_name((lw_isa)l));
-            if ((o.isa >= 0 && l != o.isa) || !check_chosen(names[n], o.filter))
+            const bool chosen = check_chosen(names[n], o.filter);
+            if (!chosen || (o.isa >= 0 && l != o.isa))
                 continue;
             runs[n] = (check_run){.c = &cases[i], .t = {.isa = (lw_isa)l, .seed = o.seed}};
             tests[n] = (struct CMUnitTest){.name = names[n],

@@ -473,6 +473,28 @@ static void differences(check *t)
 
 /* Rotary positions, in ranges and in place; turned back they are x again. */
 /* What is not a number in a key is none in any result of its head, and in no other's. */
+/* Queries and keys so alike and so large that the log of how many there are is lost beside a score: shares are equal. */
+static void equal_and_huge(check *t)
+{
+    const check_tol tol = {.abs = 3e-6, .rel = 1e-5};
+    for (ptrdiff_t tokens = 1; tokens < 200; tokens = 5 * tokens + 2) {
+        problem p = problem_new(
+            t, (lw_attention_shape){.tq = tokens, .tk = tokens, .heads = 2, .hd = 16}, 1, 1);
+        double *mean = check_doubles(t, p.c);
+        for (ptrdiff_t i = 0; i < tokens; i++)
+            for (ptrdiff_t c = 0; c < p.c; c++) {
+                PART(&p, p.x, 0)
+                [i * p.s.q_pitch + c] = PART(&p, p.x, 1)[i * p.s.k_pitch + c] = 1e10f;
+                mean[c] += (double)PART(&p, p.x, 2)[i * p.s.v_pitch + c] / (double)tokens;
+            }
+        forward(t, &p);
+        for (ptrdiff_t i = 0; i < tokens; i++)
+            check_close(t, p.o + i * p.s.o_pitch, mean, p.c, tol, "%td tokens, query %td", tokens,
+                        i);
+        check_next(t);
+    }
+}
+
 static void check_spoiled(check *t, const problem *p, const float *o, const char *what)
 {
     for (ptrdiff_t r = 0; r < p->s.tq; r++)
@@ -550,6 +572,7 @@ int main(int argc, char **argv)
                                        {"low_backward", low_backward},
                                        {"low_backward_error", low_backward_error},
                                        {"differences", differences},
+                                       {"equal_and_huge", equal_and_huge},
                                        {"not_a_number", not_a_number},
                                        {"rope", rope}};
     return check_main(argc, argv, "attention", cases, LW_COUNT(cases));

@@ -95,13 +95,9 @@ static int error_of(sampling *s, sampling_way *w, lw_bench_case *c)
 /* Its sampler; LW_ENOMEM and *memory: more than the limit. */
 static int open_sampler(sampling *s, sampling_way *w, size_t *memory)
 {
-    const size_t limit = lw_bench_memory_limit(s->r);
-    char need[32], have[32];
     LW_TRY(lw_sampler_new(s->r->dev, &s->network, &w->opts, &w->sampler));
     *memory = lw_sampler_bytes(w->sampler) + lw_store_bytes(s->store);
-    return *memory <= limit ? 0
-                            : lw_fail(LW_ENOMEM, "out of memory: needs %s, there are %s",
-                                      lw_fmt_bytes(need, *memory), lw_fmt_bytes(have, limit));
+    return lw_workload_fits(*memory, lw_bench_memory_limit(s->r));
 }
 
 /* Sampler, case and what is known before anything is timed; too little memory is a row of its own. */

@@ -93,11 +93,8 @@ static void close_frames(frames *f)
 /* Values for the parameters, once there is known to be room: the largest are 3.5 GB of them. */
 static int fill(lw_bench_run *r, lw_network *net, bool *filled, size_t *need)
 {
-    char needs[32], have[32];
     *need = lw_store_bytes(net->store);
-    if (*need > lw_bench_memory_limit(r))
-        return lw_fail(LW_ENOMEM, "out of memory: needs %s, there are %s",
-                       lw_fmt_bytes(needs, *need), lw_fmt_bytes(have, lw_bench_memory_limit(r)));
+    LW_TRY(lw_workload_fits(*need, lw_bench_memory_limit(r)));
     if (!*filled)
         lw_store_init(net->store, 1);
     *filled = true;

@@ -148,7 +148,8 @@ static int check_finite(const sampling *s)
     const int64_t row = (int64_t)s->side * s->side * s->channels;
     for (int64_t i = 0; i < s->c->n * row; i++)
         if (!isfinite(s->x[i]))
-            return lw_fail(LW_ENUMERIC, "%s made a picture (%lld) with a number that is %g",
+            return lw_fail(LW_ENUMERIC,
+                           "%s: picture %lld has a number that is %g; nothing was written",
                            s->c->source, (long long)(i / row), (double)s->x[i]);
     return 0;
 }
