@@ -193,6 +193,9 @@ done
 expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --battery judge,reader,third --planted-network x \
     --output-dir x --dry-run
 err_has '--planted-network x'
+expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --battery judge,reader --planted-network x \
+    --output-dir x --dry-run # too few networks for a verdict: the name was not looked at
+err_has '--planted-network x'
 
 # kin of an encoder that a training used count for no row; bad batteries
 expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-per-group 8 --encoder reader --steps 1 \

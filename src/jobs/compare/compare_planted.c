@@ -100,9 +100,11 @@ int lw_compare_planted(comparing *w)
 int lw_compare_planted_forecast(comparing *w, double *seconds)
 {
     *seconds = 0;
-    if (!wanted(w))
+    if (!w->verdict || (!wanted(w) && !w->c->planted_network))
         return 0;
     LW_TRY(choose(w, w->verdict->battery, &w->verdict->attacked));
+    if (!wanted(w)) /* the name was looked at */
+        return 0;
     const lw_planted_opts o = planted_opts(w);
     lw_planted_cost cost;
     LW_TRY(lw_planted_forecast(w->dev, &o, &cost));
