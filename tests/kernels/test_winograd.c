@@ -360,6 +360,21 @@ static void rounded(check *t)
     }
 }
 
+/* A batch without pictures writes nothing. */
+static void no_pictures(check *t)
+{
+    for (int i = 0; i < METHODS; i++)
+        for (int channels = 16; channels <= 256; channels *= 16) {
+            problem p = make(t, shape(1, 8, 8, channels, 16), LW_CONV_FORWARD, method_of(i), false);
+            float *packed = pack(t, t->isa, &p), *out = check_out(t, p.n_out, 0);
+            p.s.B = 0;
+            run(t, &p, out, packed, NULL);
+            check_poisoned(t, out, p.n_out, "%s", p.name);
+            t->compared++;
+            check_next(t);
+        }
+}
+
 /* An image's bits are the same alone, in any batch, and at any pitch. */
 static void batch_invariance(check *t)
 {
@@ -568,6 +583,7 @@ int main(int argc, char **argv)
         {"random_shapes", random_shapes},
         {"rounded", rounded},
         {"epilogues", epilogues},
+        {"no_pictures", no_pictures},
         {"batch_invariance", batch_invariance},
         {"layouts", layouts},
         {"pitch_invariance", pitch_invariance},

@@ -15,8 +15,8 @@ static vf __attribute__((noinline, unused)) lw_finish_curve(vf s, lw_act act)
 }
 
 /* Stores channels [n, n + lanes) of `count` pixels of a line (a constant where this is called), of which the first is pixel
- * number `row`, at element `at` of y, and neighbours are `ld` elements apart; s: their sums. low, a constant: y, and what is added, may be bf16. One step of the epilogue
- * after the other, instead of all questions at each pixel. */
+ * number `row`, at element `at` of y, and neighbours are `ld` elements apart; s: their sums. low, a constant: y, and what is
+ * added, may be bf16. One step of the epilogue after the other, instead of all questions at each pixel. */
 LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const int count,
                               const lw_epilogue *e, vf bias, vf image_bias, ptrdiff_t row,
                               ptrdiff_t n, const ptrdiff_t lanes, const bool low)
