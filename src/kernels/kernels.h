@@ -20,6 +20,7 @@
 #include "kernels/cast/cast.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/conv_depthwise.h"
+#include "kernels/conv/conv_rescale.h"
 #include "kernels/conv/conv_winograd.h"
 #include "kernels/drift/drift.h"
 #include "kernels/ew/ew.h"
@@ -56,6 +57,7 @@ typedef struct lw_kernels {
     struct lw_random_kernels random;
     struct lw_reduce_kernels reduce;
     struct lw_resample_kernels resample;
+    struct lw_rescale_kernels rescale;
     struct lw_softmax_kernels softmax;
     struct lw_stats_kernels stats;
     struct lw_winograd_kernels winograd;

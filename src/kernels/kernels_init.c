@@ -35,6 +35,7 @@ static void fill(lw_kernels *k, int level)
 #include "kernels/softmax/softmax.def"
 #include "kernels/stats/stats.def"
 #include "kernels/conv/conv_depthwise.def"
+#include "kernels/conv/conv_rescale.def"
 #include "kernels/conv/conv_winograd.def"
 #undef K
 }

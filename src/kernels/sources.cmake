@@ -18,6 +18,10 @@ set(SOURCES
   conv/conv_low_avx512bf16.c
   conv/conv_low_amx.c
   conv/conv_ref.c
+  conv/conv_rescale_avx2.c
+  conv/conv_rescale_avx512.c
+  conv/conv_rescale_ref.c
+  conv/conv_rescale_shape.c
   conv/conv_shape.c
   conv/conv_winograd_avx2.c
   conv/conv_winograd_avx512.c

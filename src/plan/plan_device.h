@@ -118,8 +118,8 @@ typedef struct lw_device {
      * row. NULL: a row. */
     int32_t (*pitch)(void *self, lw_type t);
     /* n: a 3x3 convolution behind nearest upsampling by two, or its data gradient, on operands of
-     * type `num`: is the transposed convolution on summed weights faster? NULL: yes. */
-    bool (*upconv)(void *self, const lw_node *n, lw_num num);
+     * type `num`: is the transposed convolution `up` on summed weights faster? NULL: yes. */
+    bool (*upconv)(void *self, const lw_node *n, const lw_attr_conv *up, lw_num num);
     /* n adds what the 1x1 convolution `shortcut` makes of pixels of its own: is that faster as more of n's depth? NULL: no. */
     bool (*project)(void *self, const lw_graph *g, const lw_node *n, const lw_node *shortcut);
     /* May products write bf16, whatever they read that is not f32, and add it; norms and concatenations

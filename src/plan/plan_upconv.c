@@ -55,9 +55,9 @@ static bool operand(const lw_node *n, int i)
     return i < n->n_in && lw_val_ok(n->in[i]);
 }
 
-static bool pays(const lw_rewrite *r, const lw_node *n, lw_num num)
+static bool pays(const lw_rewrite *r, const lw_node *n, const lw_attr_conv *up, lw_num num)
 {
-    return !r->dev->upconv || r->dev->upconv(r->dev->self, n, num);
+    return !r->dev->upconv || r->dev->upconv(r->dev->self, n, up, num);
 }
 
 /* n: conv2d of an upsampled picture. */
@@ -65,7 +65,7 @@ static bool forward(lw_rewrite *r, const lw_node *n, lw_num num, int *rc)
 {
     lw_attr_conv up;
     const lw_node *u = upsampling_by_two(r->from, n->in[0]);
-    if (!u || operand(n, 3) || !transposed(n->attr, &up) || !pays(r, n, num))
+    if (!u || operand(n, 3) || !transposed(n->attr, &up) || !pays(r, n, &up, num))
         return false;
     lw_val in[4] = {lw_rewrite_map(r, u->in[0]), summed_weight(r, lw_rewrite_map(r, n->in[1])),
                     LW_NOVAL, operand(n, 2) ? lw_rewrite_map(r, n->in[2]) : LW_NOVAL};
@@ -80,7 +80,7 @@ static bool data_gradient(lw_rewrite *r, const lw_node *n, lw_num num, int *rc)
     const lw_node *d = lw_val_node(r->from, n->in[0]);
     if (((const lw_attr_factor *)n->attr)->k != 2 || d->op != LW_OP_CONV2D_DX ||
         r->uses[n->in[0].id] != 1 || operand(d, 2) || operand(d, 3) || !transposed(d->attr, &up) ||
-        !pays(r, d, num))
+        !pays(r, d, &up, num))
         return false;
     lw_val in[2] = {lw_rewrite_map(r, d->in[0]), summed_weight(r, lw_rewrite_map(r, d->in[1]))};
     *rc = lw_rewrite_emit(r, n, LW_OP_CONV2D, in, 2, &up, sizeof up);

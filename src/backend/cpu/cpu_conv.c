@@ -8,7 +8,7 @@ typedef struct conv_arg {
     lw_act act;
     bool packed;
     lw_conv_shape bordered; /* B > 0: over a copy that tasks share */
-    size_t shared_at; /* bytes of work before what tasks share: it, or what Winograd's tiles need */
+    size_t shared_at;       /* bytes of work before what tasks share: it, or what tiles need */
     ptrdiff_t ld_residual;
     lw_num store;
     bool residual_low; /* it is bf16 */
@@ -175,6 +175,29 @@ static void data_grad_tiles_task(const lw_task *t)
     tiles_task(t, &e);
 }
 
+/* ---- with the tiles of conv_rescale.h -------------------------------------------------------- */
+
+static void rescale_inputs_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    a->pack.k->rescale.inputs(shared(t), t->in[0], &a->s, a->pack.pass, t->index);
+}
+
+static void rescale_products_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    a->pack.k->rescale.products(shared(t), weights(t), &a->s, a->pack.pass, t->index);
+}
+
+static void rescale_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    const lw_epilogue e = a->pack.pass == LW_CONV_FORWARD ? forward_epilogue(t)
+                                                          : data_grad_epilogue(t);
+    a->pack.k->rescale.run(t->out[0], t->in[0], weights(t), shared(t), &a->s, a->pack.pass, &e,
+                           t->scratch, t->index);
+}
+
 /* ---- weight gradient ------------------------------------------------------------------------- */
 
 static void weight_grad_task(const lw_task *t)
@@ -218,7 +241,7 @@ static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
     conv_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
-    a->s = lw_cpu_conv_shape(at, cpu_in(c, 0).dim[0]);
+    a->s = lw_cpu_conv_shape_of(c->g, c->n, cpu_in(c, 0).dim[0]);
     const lw_node *w = lw_val_node(c->g, c->n->in[1]);
     a->packed = w->op == LW_OP_PACK;
     const cpu_way way = a->packed ? lw_cpu_packed_way(w)
@@ -252,7 +275,37 @@ static const lw_conv_shape *direct_shape(cpu_lower *c, conv_arg *a)
     return &a->bordered;
 }
 
-/* The tasks that multiply: with Winograd's tiles, which need scratch, or directly. */
+/* What computing over tiles needs, and its phases. */
+typedef struct tiled {
+    int64_t scratch, shared; /* floats */
+    int64_t inputs, products, tasks;
+    lw_task_fn *inputs_fn, *products_fn, *fn;
+} tiled;
+
+static tiled tiled_of(const conv_arg *a)
+{
+    const cpu_pack *p = &a->pack;
+    const lw_conv_shape *s = &a->s;
+    if (p->tile == CPU_RESCALE)
+        return (tiled){lw_rescale_scratch_floats(s, p->pass),
+                       lw_rescale_shared_floats(s, p->pass),
+                       lw_rescale_input_tasks(s, p->pass),
+                       lw_rescale_product_tasks(s, p->pass),
+                       lw_rescale_tasks(s, p->pass),
+                       rescale_inputs_task,
+                       rescale_products_task,
+                       rescale_task};
+    return (tiled){lw_winograd_scratch_words(p->num, s, p->pass, p->tile),
+                   lw_winograd_shared_words(p->num, s, p->pass, p->tile),
+                   lw_winograd_input_tasks(p->num, s, p->pass, p->tile),
+                   lw_winograd_product_tasks(p->num, s, p->pass, p->tile),
+                   lw_winograd_tasks(p->num, s, p->pass, p->tile),
+                   inputs_task,
+                   products_task,
+                   p->pass == LW_CONV_FORWARD ? forward_tiles_task : data_grad_tiles_task};
+}
+
+/* The tasks that multiply: over tiles, which need scratch, or directly. */
 static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[CPU_NUMS])
 {
     const cpu_pack *p = &a->pack;
@@ -261,20 +314,16 @@ static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[CPU_NUMS
         lw_cpu_phase(c, task[p->num], lw_conv_tasks(c->k->isa, p->num, s, p->pass));
         return;
     }
-    c->out->scratch_bytes = sizeof(float) *
-                            (size_t)lw_winograd_scratch_words(p->num, &a->s, p->pass, p->tile);
-    int64_t inputs = lw_winograd_input_tasks(p->num, &a->s, p->pass, p->tile),
-            products = lw_winograd_product_tasks(p->num, &a->s, p->pass, p->tile);
-    if (inputs > 0) {
+    const tiled t = tiled_of(a);
+    c->out->scratch_bytes = sizeof(float) * (size_t)t.scratch;
+    if (t.inputs > 0) {
         a->shared_at = LW_ROUND_UP(c->out->work_bytes, 64);
-        c->out->work_bytes = a->shared_at + sizeof(float) * (size_t)lw_winograd_shared_words(
-                                                                p->num, &a->s, p->pass, p->tile);
-        lw_cpu_phase(c, inputs_task, inputs);
+        c->out->work_bytes = a->shared_at + sizeof(float) * (size_t)t.shared;
+        lw_cpu_phase(c, t.inputs_fn, t.inputs);
     }
-    if (products > 0)
-        lw_cpu_phase(c, products_task, products);
-    lw_cpu_phase(c, p->pass == LW_CONV_FORWARD ? forward_tiles_task : data_grad_tiles_task,
-                 lw_winograd_tasks(p->num, &a->s, p->pass, p->tile));
+    if (t.products > 0)
+        lw_cpu_phase(c, t.products_fn, t.products);
+    lw_cpu_phase(c, t.fn, t.tasks);
 }
 
 static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *const task[CPU_NUMS])
@@ -356,7 +405,7 @@ bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
     if (num == LW_NUM_S8)
         return !bytes && tile == 4;
     if (!low)
-        return tile != 0;
+        return tile != 0 || lw_cpu_rescales(d, &s, pass);
     if (d->kernels->isa >= LW_ISA_AMX)
         return (dx ? s.O : s.C) < HALF_A_TILE;
     if (lw_cpu_conv_tile(d, num, &s, pass))

@@ -162,6 +162,12 @@ int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_
     return lw_winograd_tile_of(&c->tuned, num, s, pass, c->k.isa, c->conv);
 }
 
+bool lw_cpu_rescales(const lw_device *d, const lw_conv_shape *s, lw_conv_pass pass)
+{
+    const cpu *c = d->self;
+    return lw_rescale_pays(s, pass, c->k.isa, c->conv);
+}
+
 bool lw_cpu_conv_weight_tiles(const lw_device *d, lw_num num, const lw_conv_shape *s)
 {
     const cpu *c = d->self;

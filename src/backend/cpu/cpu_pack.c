@@ -17,10 +17,21 @@ lw_num lw_cpu_product_num(const lw_kernels *k, lw_type x, ptrdiff_t N)
     return num == LW_NUM_F32 && lw_bf16x3_pays(k->isa, K, N, rows) ? LW_NUM_BF16X3 : num;
 }
 
+lw_conv_shape lw_cpu_conv_shape_of(const lw_graph *g, const lw_node *n, int32_t batch)
+{
+    lw_conv_shape s = lw_cpu_conv_shape(n->attr, batch);
+    const lw_node *w = lw_val_node(g, n->in[1]);
+    w = w->op == LW_OP_PACK ? lw_val_node(g, w->in[0]) : w;
+    s.upsampling = n->op == LW_OP_CONV2D_DX && w->op == LW_OP_UPCONV_WEIGHT;
+    return s;
+}
+
 cpu_way lw_cpu_conv_way(const lw_device *d, lw_dtype t, const lw_conv_shape *s, lw_conv_pass pass)
 {
     const lw_num num = lw_cpu_num(t);
     const lw_isa isa = d->kernels->isa;
+    if (num == LW_NUM_F32 && lw_cpu_rescales(d, s, pass))
+        return (cpu_way){num, CPU_RESCALE};
     const int tile = lw_winograd_layout(num, s, pass, isa, lw_cpu_conv_tile(d, num, s, pass));
     const bool split = num == LW_NUM_F32 && !tile && lw_conv_bf16x3_pays(isa, s, pass);
     return (cpu_way){split ? LW_NUM_BF16X3 : num, tile};
@@ -46,8 +57,9 @@ cpu_pack lw_cpu_pack_conv(const lw_kernels *k, lw_num num, const lw_conv_shape *
     p.K = taps * (fwd ? s->C : s->O);
     p.stride_n = fwd ? p.K : 1;
     p.stride_k = fwd ? 1 : s->C;
-    size_t bytes = tile ? sizeof(float) * (size_t)lw_winograd_packed_words(num, s, pass, tile)
-                        : lw_conv_packed_bytes(num, s, pass);
+    size_t bytes = tile == CPU_RESCALE ? sizeof(float) * (size_t)lw_rescale_packed_floats(s, pass)
+                   : tile ? sizeof(float) * (size_t)lw_winograd_packed_words(num, s, pass, tile)
+                          : lw_conv_packed_bytes(num, s, pass);
     p.scale_at = LW_ROUND_UP(bytes, 64);
     return p;
 }
@@ -78,7 +90,9 @@ static void pack_conv(const cpu_pack *p, void *dst, const float *w, int64_t task
 {
     const struct lw_conv_kernels *k = &p->k->conv;
     const struct lw_winograd_kernels *tiles = &p->k->winograd;
-    if (p->tile)
+    if (p->tile == CPU_RESCALE)
+        p->k->rescale.pack(dst, w, &p->shape, p->pass, task);
+    else if (p->tile)
         (p->num == LW_NUM_BF16 ? tiles->pack_bf16 : tiles->pack)(dst, w, &p->shape, p->pass,
                                                                  p->tile, task);
     else if (p->num == LW_NUM_S8)
@@ -132,6 +146,8 @@ static int64_t fill_tasks(const cpu_pack *p)
 {
     if (!p->conv)
         return lw_gemm_pack_tasks(p->N, p->K);
+    if (p->tile == CPU_RESCALE)
+        return lw_rescale_pack_tasks(&p->shape, p->pass);
     return p->tile ? lw_winograd_pack_tasks(p->num, &p->shape, p->pass, p->tile)
                    : lw_conv_pack_tasks(&p->shape, p->pass);
 }
@@ -153,7 +169,7 @@ void lw_cpu_pack_in_step(cpu_lower *c, const cpu_pack *p)
 
 /* lw_attr_pack.p of a product: N, K, rows are N; of a convolution: o, kh, kw, c, stride, h, w (no
  * layout depends on the pads); the last is always the lw_num, for a convolution plus PACK_TILE times
- * the side and layout of Winograd's tiles. */
+ * the tile of cpu_pack. */
 enum { PACK_NUM = 8, PACK_TILE = 8 };
 
 static cpu_pack pack_of_attr(const lw_kernels *k, const lw_attr_pack *a)
@@ -210,7 +226,7 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
                                {at->o, at->kh, at->kw, at->c, at->stride, at->h, at->w},
                                0};
         const lw_conv_pass pass = n->op == LW_OP_CONV2D ? LW_CONV_FORWARD : LW_CONV_DATA_GRAD;
-        const lw_conv_shape s = lw_cpu_conv_shape(at, x.dim[0]);
+        const lw_conv_shape s = lw_cpu_conv_shape_of(g, n, x.dim[0]);
         way = lw_cpu_conv_way(d, x.dtype, &s, pass);
     } else {
         return false;

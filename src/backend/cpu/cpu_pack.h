@@ -12,12 +12,14 @@ typedef struct cpu_pack {
     bool conv;
     lw_conv_shape shape; /* conv: of one image or of the batch, it does not matter */
     lw_conv_pass pass;
-    int tile; /* conv: 0, or side and layout of Winograd's tiles (lw_winograd_layout) */
+    int tile; /* conv: 0, side and layout of Winograd's tiles (lw_winograd_layout), or CPU_RESCALE */
     ptrdiff_t N, K, stride_n, stride_k; /* element (n, k) at n stride_n + k stride_k; of a
                                            convolution k counts taps and channels together */
     size_t scale_at;                    /* byte offset of the N scales of an s8 weight */
 } cpu_pack;
 
+/* As a tile: the tiles of conv_rescale.h. */
+enum { CPU_RESCALE = 64 };
 /* How a product is multiplied. */
 typedef struct cpu_way {
     lw_num num;
@@ -30,11 +32,13 @@ lw_num lw_cpu_num(lw_dtype t);
 /* How a matrix product over activations of type x, and N columns, multiplies them. No bit of a row may depend on how many
  * there are, so the first dimension does not count: the batch. */
 lw_num lw_cpu_product_num(const lw_kernels *k, lw_type x, ptrdiff_t N);
-/* The same of a convolution over activations of a dtype, and its tile and layout (lw_winograd_layout). */
+/* A convolution of so many images: the shape of the node, and what is known of its filters. */
+lw_conv_shape lw_cpu_conv_shape_of(const lw_graph *g, const lw_node *n, int32_t batch);
+/* The same of a convolution over activations of a dtype, and its tiles. */
 cpu_way lw_cpu_conv_way(const lw_device *d, lw_dtype t, const lw_conv_shape *s, lw_conv_pass pass);
 cpu_pack lw_cpu_pack_product(const lw_kernels *k, lw_num num, ptrdiff_t N, ptrdiff_t K,
                              bool rows_are_n);
-/* tile: see lw_winograd_layout. */
+/* tile: see cpu_pack. */
 cpu_pack lw_cpu_pack_conv(const lw_kernels *k, lw_num num, const lw_conv_shape *s,
                           lw_conv_pass pass, int tile);
 /* That of the product whose weight this node packs: the one that reads it may have fewer images. */

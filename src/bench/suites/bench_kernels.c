@@ -37,6 +37,7 @@ static const lw_bench_op ops[] = {
     CONV(3, 128, 32, 3, 1, 8),
     CONV(128, 3, 32, 3, 1, 8),
     CONV(128, 128, 32, 3, 2, 8),
+    {"upsample2_conv3x3_256_256@32_b8", lw_bench_build_upsampled_conv, {256, 256, 32, 3, 1, 8}},
     CONV(256, 256, 16, 1, 1, 8),
     /* the demonstration's */
     CONV(16, 16, 16, 3, 1, 128),

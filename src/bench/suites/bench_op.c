@@ -32,14 +32,26 @@ typedef struct conv_vals {
     lw_val x, w, y;
 } conv_vals;
 
-static conv_vals conv(lw_builder *b, const int32_t *p, bool weight_is_input)
+static conv_vals conv_of(lw_builder *b, lw_val x, const int32_t *p, bool weight_is_input)
 {
     lw_type tw = lw_type_of(LW_F32, 4, p[1], p[3], p[3], p[0]);
-    conv_vals v = {.x = lw_input(b->g, "x", images(p[5], p[2], p[0]))};
+    conv_vals v = {.x = x};
     v.w = weight_is_input ? lw_input(b->g, "w", tw) : lw_param(b, "w", tw, small_random);
     lw_val bias = lw_param(b, "bias", lw_type_of(LW_F32, 1, p[1]), small_random);
     v.y = lw_conv2d_op(b->g, v.x, v.w, bias, p[4], p[3] / 2);
     return v;
+}
+
+static conv_vals conv(lw_builder *b, const int32_t *p, bool weight_is_input)
+{
+    return conv_of(b, lw_input(b->g, "x", images(p[5], p[2], p[0])), p, weight_is_input);
+}
+
+int lw_bench_build_upsampled_conv(lw_builder *b, const void *what)
+{
+    const int32_t *p = ((const lw_bench_op *)what)->p;
+    lw_val x = lw_input(b->g, "x", images(p[5], p[2] / 2, p[0]));
+    return give(b->g, conv_of(b, lw_upsample(b->g, x, 2), p, false).y);
 }
 
 int lw_bench_build_conv(lw_builder *b, const void *what)

@@ -8,7 +8,6 @@ enum {
     BLOCK_WORDS = 147456, /* of V: 576 KiB of a core's L2, the rest is for M and the weights */
     BLOCK_LEAST = 16,     /* tiles: two turns of rows, each asks for half of the next weights */
     BLOCK_MOST = LW_WINO_MAX_BLOCK,
-    TASKS_WANTED = 64,
     PIECE = 2, /* tiles of a task that transforms */
     FEW_TASKS = 16,
     PLAIN_COLS = 16,      /* of a task: a panel of AVX-512, two of AVX2 */
@@ -45,6 +44,14 @@ bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass)
            s->pad_bottom == 1 && s->pad_right == 1 && depth(s, pass) <= LW_WINOGRAD_MAX_DEPTH;
 }
 
+ptrdiff_t lw_wino_parts(int64_t tasks, int64_t words)
+{
+    ptrdiff_t parts = 1;
+    while (tasks < FEW_TASKS && tasks * parts < LW_WINO_TASKS && words / (2 * parts) >= PART_LEAST)
+        parts *= 2;
+    return parts;
+}
+
 /* Blocks of at most so many tiles, groups of at most so many columns. */
 static void cut(lw_wino *w, ptrdiff_t tiles, ptrdiff_t cols)
 {
@@ -59,7 +66,7 @@ static ptrdiff_t tallest(const lw_wino *w, ptrdiff_t most, ptrdiff_t groups)
 {
     ptrdiff_t tiles = BLOCK_MOST;
     while (tiles > BLOCK_LEAST &&
-           (tiles > most || LW_CEIL_DIV(w->tiles, tiles) * groups < TASKS_WANTED))
+           (tiles > most || LW_CEIL_DIV(w->tiles, tiles) * groups < LW_WINO_TASKS))
         tiles /= 2;
     return tiles;
 }
@@ -77,16 +84,12 @@ static void cut_up(lw_wino *w, bool alone)
         return;
     }
     cut(w, tallest(w, BLOCK_WORDS / (w->points * w->ldv), 1), whole);
-    w->shared = w->blocks < TASKS_WANTED && whole > LW_GEMM_COLS;
+    w->shared = w->blocks < LW_WINO_TASKS && whole > LW_GEMM_COLS;
     const ptrdiff_t cols = w->plain ? PLAIN_COLS : LW_GEMM_COLS;
     if (w->shared)
         cut(w, tallest(w, BLOCK_MOST, whole / cols), cols);
-    /* Parts of plain filters would each read all of them. */
-    if (!w->shared || w->plain || w->blocks * w->col_groups >= FEW_TASKS)
-        return;
-    while (w->blocks * w->col_groups * w->parts < TASKS_WANTED &&
-           w->numbers * w->steps * w->cols / (2 * w->parts) >= PART_LEAST)
-        w->parts *= 2;
+    if (w->shared && !w->plain) /* parts of plain filters would each read all of them */
+        w->parts = lw_wino_parts(w->blocks * w->col_groups, w->numbers * w->steps * w->cols);
 }
 
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)

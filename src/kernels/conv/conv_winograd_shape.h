@@ -35,6 +35,11 @@ typedef struct lw_wino {
     ptrdiff_t pieces;              /* tasks that make a shared V */
     ptrdiff_t parts;               /* of the points of a task; 1: it multiplies them itself */
 } lw_wino;
+/* Tasks that keep 64 threads busy. */
+enum { LW_WINO_TASKS = 64 };
+/* Into how many parts the points of so few tasks are divided, where each task reads so many words of weights: 1 where tasks are
+ * enough, and none reads less than is worth a task. */
+ptrdiff_t lw_wino_parts(int64_t tasks, int64_t words);
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
 /* The tasks of a group of columns follow one another, so that its weights come from memory once: at batch 1 these are most

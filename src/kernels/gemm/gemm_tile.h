@@ -36,6 +36,12 @@ enum {
 #else
 #define LW_UNROLL _Pragma("GCC unroll 16")
 #endif
+/* Before a loop that stays one, though its turns are constant: unrolled, it would keep what it goes over on the stack. */
+#ifdef __clang__
+#define LW_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define LW_ROLLED _Pragma("GCC unroll 1")
+#endif
 
 /* The 32-bit word at p, of any type, in every lane. */
 LW_WORD vi lw_word_everywhere(const float *p)
