@@ -65,3 +65,11 @@ lw_summary lw_summarize(const double *values, int32_t n)
     s.mad = lw_quantile(v, (size_t)n, 0.50);
     return s;
 }
+
+int64_t lw_first_not_finite(const float *x, int64_t n)
+{
+    int64_t i = 0;
+    while (i < n && isfinite(x[i]))
+        i++;
+    return i;
+}

@@ -19,5 +19,7 @@ double lw_mean_of(const double *v, size_t n);
 void lw_sort(double *v, size_t n);
 /* Quantile q in [0, 1] of sorted values, linear between neighbours; NaN when n is 0. */
 double lw_quantile(const double *sorted, size_t n, double q);
+/* The first of n numbers that is an infinity or no number, or n. */
+int64_t lw_first_not_finite(const float *x, int64_t n);
 
 #endif

@@ -2,7 +2,6 @@
 /* Rows for the battery, and what it says of them. */
 #include "jobs/compare/compare_verdict.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,11 +111,11 @@ void lw_compare_verdict_close(comparing *w)
 
 static int check_finite(const char *name, const float *x, int64_t n, int64_t floats)
 {
-    for (int64_t i = 0; i < n * floats; i++)
-        if (!isfinite(x[i]))
-            return lw_fail(LW_ENUMERIC, "%s: picture %lld has a number that is not finite", name,
-                           (long long)(i / floats));
-    return 0;
+    const int64_t i = lw_first_not_finite(x, n * floats);
+    return i == n * floats
+               ? 0
+               : lw_fail(LW_ENUMERIC, "%s: picture %lld has a number that is not finite", name,
+                         (long long)(i / floats));
 }
 
 static int find_copies(const comparing *w, const compare_verdict *v, const float *x, int64_t n,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A network over pictures, row by row into a file. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -233,12 +232,11 @@ static void normalise(float *x, int64_t rows, int64_t n)
 static int check_finite(const encode_state *s, int k, int64_t n)
 {
     const lw_port *p = s->tap[k];
-    for (int64_t i = 0; i < n * p->row; i++)
-        if (!isfinite(s->values[k][i]))
-            return lw_fail(LW_ENUMERIC, "%s of picture %lld: element %lld is %g", p->name,
-                           (long long)(s->first + i / p->row), (long long)(i % p->row),
-                           (double)s->values[k][i]);
-    return 0;
+    const int64_t i = lw_first_not_finite(s->values[k], n * p->row);
+    return i == n * p->row ? 0
+                           : lw_fail(LW_ENUMERIC, "%s of picture %lld: element %lld is %g", p->name,
+                                     (long long)(s->first + i / p->row), (long long)(i % p->row),
+                                     (double)s->values[k][i]);
 }
 
 /* Rows of the batch from `first` on, into the network's input. */

@@ -301,10 +301,10 @@ static int take_features(contents *k, fid_set *s)
     s->dim = (int32_t)e->shape[1];
     s->rows = k->array.data;
     k->array.data = NULL;
-    for (int64_t i = 0; i < s->n * s->dim; i++)
-        if (!isfinite(s->rows[i]))
-            return lw_fail(LW_EFORMAT, "%s: feature %lld of row %lld is %g", k->path,
-                           (long long)(i % s->dim), (long long)(i / s->dim), (double)s->rows[i]);
+    const int64_t i = lw_first_not_finite(s->rows, s->n * s->dim);
+    if (i < s->n * s->dim)
+        return lw_fail(LW_EFORMAT, "%s: feature %lld of row %lld is %g", k->path,
+                       (long long)(i % s->dim), (long long)(i / s->dim), (double)s->rows[i]);
     return take_contract(k, s);
 }
 

@@ -2,7 +2,6 @@
 /* What A and B are: data, arrays, generators, features, statistics. */
 #include "jobs/fid/fid_set.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "store/store.h"
@@ -109,11 +108,11 @@ void lw_fid_set_clear(fid_set *s)
 
 static int check_finite(const fid_set *s, const float *x, int64_t first, int64_t n, int64_t row)
 {
-    for (int64_t i = 0; i < n * row; i++)
-        if (!isfinite(x[i]))
-            return lw_fail(LW_ENUMERIC, "%c: %s made a picture (%lld) with a number that is %g",
-                           s->letter, s->source, (long long)(first + i / row), (double)x[i]);
-    return 0;
+    const int64_t i = lw_first_not_finite(x, n * row);
+    return i == n * row
+               ? 0
+               : lw_fail(LW_ENUMERIC, "%c: %s made a picture (%lld) with a number that is %g",
+                         s->letter, s->source, (long long)(first + i / row), (double)x[i]);
 }
 
 /* The first `made` of s->n, of a generator of gray or RGB. */

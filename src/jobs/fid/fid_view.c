@@ -2,8 +2,6 @@
 /* Pictures through an encoder. */
 #include "jobs/fid/fid_view.h"
 
-#include <math.h>
-
 void lw_fid_view_clear(fid_view *v)
 {
     lw_data_close(&v->data);
@@ -185,11 +183,11 @@ static int fill(void *self, int64_t first, int64_t n, void *dst)
 
 static int check_rows(const fid_view *v)
 {
-    for (int64_t i = 0; i < v->n * v->dim; i++)
-        if (!isfinite(v->rows[i]))
-            return lw_fail(LW_ENUMERIC, "%c: %s makes a %g of picture %lld", v->set->letter,
-                           v->encoder->net->name, (double)v->rows[i], (long long)(i / v->dim));
-    return 0;
+    const int64_t i = lw_first_not_finite(v->rows, v->n * v->dim);
+    return i == v->n * v->dim
+               ? 0
+               : lw_fail(LW_ENUMERIC, "%c: %s makes a %g of picture %lld", v->set->letter,
+                         v->encoder->net->name, (double)v->rows[i], (long long)(i / v->dim));
 }
 
 static int open_forward(const fid_view *v, lw_device *dev, bool logits, lw_forward **out)

@@ -100,11 +100,11 @@ static int make_integers(const char *path, lw_array *a)
 /* A picture at a time that is no number is no number either, whatever the network. */
 static int check_times(const char *path, const lw_array *a)
 {
-    for (int64_t i = 0; i < a->count; i++)
-        if (!isfinite(((const float *)a->data)[i]))
-            return lw_fail(LW_EFORMAT, "%s: element %lld is %g, must be a finite number", path,
-                           (long long)i, (double)((const float *)a->data)[i]);
-    return 0;
+    const float *x = a->data;
+    const int64_t i = lw_first_not_finite(x, a->count);
+    return i == a->count ? 0
+                         : lw_fail(LW_EFORMAT, "%s: element %lld is %g, must be a finite number",
+                                   path, (long long)i, (double)x[i]);
 }
 
 static int feed_input(run_state *s, const char *name, const char *path, const char *option,

@@ -2,7 +2,6 @@
 /* leeway sample: pictures of a generator into a grid, an array or a folder. */
 #include "session/session_generator.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,13 +144,13 @@ static int write_output(const sampling *s, const lw_observer *obs)
 /* A file of pixels would hide it. */
 static int check_finite(const sampling *s)
 {
-    const int64_t row = (int64_t)s->side * s->side * s->channels;
-    for (int64_t i = 0; i < s->c->n * row; i++)
-        if (!isfinite(s->x[i]))
-            return lw_fail(LW_ENUMERIC,
-                           "%s: picture %lld has a number that is %g; nothing was written",
-                           s->c->source, (long long)(i / row), (double)s->x[i]);
-    return 0;
+    const int64_t row = (int64_t)s->side * s->side * s->channels,
+                  i = lw_first_not_finite(s->x, s->c->n * row);
+    return i == s->c->n * row
+               ? 0
+               : lw_fail(LW_ENUMERIC,
+                         "%s: picture %lld has a number that is %g; nothing was written",
+                         s->c->source, (long long)(i / row), (double)s->x[i]);
 }
 
 /* What cannot be written is said before the work, not after it. */

@@ -12,10 +12,7 @@
 
 static bool all_finite(const float *logit, int32_t n)
 {
-    for (int32_t k = 0; k < n; k++)
-        if (!isfinite(logit[k]))
-            return false;
-    return true;
+    return lw_first_not_finite(logit, n) == n;
 }
 
 /* ---- is it open? ----------------------------------------------------------------------------- */
