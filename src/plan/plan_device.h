@@ -128,7 +128,7 @@ typedef struct lw_device {
     /* May products of f32 write bf16, too? */
     bool f32_to_bf16;
     /* Is product n faster in f32 than on operands of type `num`? NULL: no. */
-    bool (*wide)(void *self, const lw_node *n, lw_num num);
+    bool (*wide)(void *self, const lw_graph *g, const lw_node *n, lw_num num);
     /* Is this chain of convolutions on so many pictures faster strip by strip? NULL: no. */
     bool (*chain)(void *self, const lw_attr_conv_chain *a, int32_t pictures);
     /* Bytes of values that stay near: to one worker, to all of them. 0: nothing is nearer. */

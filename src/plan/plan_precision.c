@@ -132,7 +132,7 @@ static lw_num operand_num(const precision *p, const lw_graph *g, const lw_node *
     lw_num num = possible_num(p, g, n);
     if (num == LW_NUM_F32 || !p->dev->wide)
         return num;
-    return p->dev->wide(p->dev->self, n, num) ? LW_NUM_F32 : num;
+    return p->dev->wide(p->dev->self, g, n, num) ? LW_NUM_F32 : num;
 }
 
 /* A forward convolution of patches that is no narrow product as it is, but one as a matrix product. */

@@ -57,6 +57,7 @@ typedef struct sizes {
     int B, H, W, K, N;
     int pad_y, pad_x;      /* before; of what shrinks */
     int more_in, more_out; /* of the pitches */
+    int after;             /* pads behind, of what shrinks */
 } sizes;
 
 static problem make(check *t, sizes z, bool up, bool with_oracle)
@@ -87,8 +88,8 @@ static problem make(check *t, sizes z, bool up, bool with_oracle)
                                .stride = 2,
                                .pad_top = z.pad_y,
                                .pad_left = z.pad_x,
-                               .pad_bottom = 1,
-                               .pad_right = 1,
+                               .pad_bottom = z.after,
+                               .pad_right = z.after,
                                .ldx = z.K + z.more_in,
                                .ldy = z.N + z.more_out};
     if (lw_conv_shape_init(&p.s))
@@ -108,8 +109,9 @@ static problem make(check *t, sizes z, bool up, bool with_oracle)
         p.w = check_out(t, (int64_t)16 * z.K * z.N, shift);
         lw_upconv_weight_ref(p.w, p.three, z.N, z.K, 0, z.K);
     }
-    snprintf(p.name, sizeof p.name, "%s B%d %dx%dx%d +%d pads %d %d -> %d +%d", up ? "up" : "down",
-             z.B, z.H, z.W, z.K, z.more_in, z.pad_y, z.pad_x, z.N, z.more_out);
+    snprintf(p.name, sizeof p.name, "%s B%d %dx%dx%d +%d pads %d %d %d -> %d +%d",
+             up ? "up" : "down", z.B, z.H, z.W, z.K, z.more_in, z.pad_y, z.pad_x, z.after, z.N,
+             z.more_out);
     if (!lw_rescale_applies(&p.s, p.pass))
         LW_ASSERT(false, "%s", p.name);
     if (with_oracle)
@@ -179,8 +181,9 @@ static void sizes_at(check *t, bool up)
                              channels[j][0],
                              channels[j][1],
                              .pad_y = (int)(i + j) & 1,
-                             .pad_x = (int)(i + j) / 2 & 1};
-            if (up || (z.H + z.pad_y > 1 && z.W + z.pad_x > 1))
+                             .pad_x = (int)(i + j) / 2 & 1,
+                             .after = (int)(i + 2 * j) % 3};
+            if (up || (z.H + z.pad_y + z.after > 2 && z.W + z.pad_x + z.after > 2))
                 check_one(t, z, up);
         }
 }
@@ -197,13 +200,13 @@ static void sizes_down(check *t)
 static void large(check *t)
 {
     for (int up = 0; up < 2; up++) {
-        check_one(t, (sizes){1, 4, 4, 400, 70, 1, 1, 0, 0}, up);
-        check_one(t, (sizes){5, 16, 16, 32, 16, 0, 0, 0, 0}, up);
-        check_one(t, (sizes){1, 12, 12, 96, 200, 1, 0, 0, 0}, up);
-        check_one(t, (sizes){1, 5, 7, 801, 37, 1, 1, 0, 0},
+        check_one(t, (sizes){1, 4, 4, 400, 70, 1, 1, 0, 0, 1}, up);
+        check_one(t, (sizes){5, 16, 16, 32, 16, 0, 0, 0, 0, 1}, up);
+        check_one(t, (sizes){1, 12, 12, 96, 200, 1, 0, 0, 0, 1}, up);
+        check_one(t, (sizes){1, 5, 7, 801, 37, 1, 1, 0, 0, 1},
                   up); /* so few tiles that numbers are divided */
-        check_one(t, (sizes){2, 3, 4, 35, 777, 0, 1, 0, 0}, up);
-        check_one(t, (sizes){9, 40, 33, 13, 40, 1, 1, 0, 0},
+        check_one(t, (sizes){2, 3, 4, 35, 777, 0, 1, 0, 0, 1}, up);
+        check_one(t, (sizes){9, 40, 33, 13, 40, 1, 1, 0, 0, 1},
                   up); /* blocks enough that each transforms for itself */
     }
 }
@@ -211,10 +214,11 @@ static void large(check *t)
 static void random_shapes(check *t)
 {
     for (int i = 0; i < 60; i++) {
-        const sizes z = {
-            1 + (int)check_below(t, 5),  2 + (int)check_below(t, 20), 2 + (int)check_below(t, 20),
-            1 + (int)check_below(t, 70), 1 + (int)check_below(t, 70), (int)check_below(t, 2),
-            (int)check_below(t, 2),      (int)check_below(t, 3),      (int)check_below(t, 3)};
+        const sizes z = {1 + (int)check_below(t, 5),  3 + (int)check_below(t, 20),
+                         3 + (int)check_below(t, 20), 1 + (int)check_below(t, 70),
+                         1 + (int)check_below(t, 70), (int)check_below(t, 2),
+                         (int)check_below(t, 2),      (int)check_below(t, 3),
+                         (int)check_below(t, 3),      (int)check_below(t, 4)};
         check_one(t, z, i & 1);
     }
 }
@@ -222,7 +226,7 @@ static void random_shapes(check *t)
 static void epilogues(check *t)
 {
     for (int i = 0; i < 32 * LW_ACT_COUNT; i++) {
-        problem p = make(t, (sizes){3, 4, 5, 10, 37, 1, 1, 0, 0}, i & 1, true);
+        problem p = make(t, (sizes){3, 4, 5, 10, 37, 1, 1, 0, 0, 1}, i & 1, true);
         const ptrdiff_t plane = p.out_H * p.out_W, pixels = 3 * plane, n = pixels * 37, ld_res = 40,
                         ld_ib = 38;
         float *bias = check_in(t, 37, 1, -1, 1), *ib = check_in(t, 3 * ld_ib, 1, -1, 1);
@@ -253,7 +257,7 @@ static void epilogues(check *t)
 static void no_pictures(check *t)
 {
     for (int i = 0; i < 4; i++) {
-        problem p = make(t, (sizes){1, 8, 8, i & 2 ? 256 : 16, 48, 1, 1, 0, 0}, i & 1, false);
+        problem p = make(t, (sizes){1, 8, 8, i & 2 ? 256 : 16, 48, 1, 1, 0, 0, 1}, i & 1, false);
         float *packed = pack(t, &p), *out = check_out(t, p.n_out, 0);
         p.s.B = 0;
         run(t, &p, out, packed, NULL);
@@ -267,11 +271,11 @@ static void no_pictures(check *t)
 static void batch_invariance(check *t)
 {
     static const sizes images[] = {
-        {19, 4, 4, 40, 33, 1, 1, 0, 0},  {7, 8, 8, 20, 48, 0, 1, 0, 0},
-        {3, 16, 16, 16, 16, 1, 1, 0, 0}, {14, 4, 4, 350, 32, 1, 0, 0, 0},
-        {11, 4, 4, 20, 3, 1, 1, 0, 0},   {6, 5, 2, 8, 8, 1, 1, 0, 0},
-        {11, 8, 8, 390, 70, 1, 1, 0, 0}, /* one alone: numbers are divided */
-        {3100, 2, 2, 8, 4, 0, 0, 0, 0}}; /* tasks enough of blocks */
+        {19, 4, 4, 40, 33, 1, 1, 0, 0, 1},  {7, 8, 8, 20, 48, 0, 1, 0, 0, 1},
+        {3, 16, 16, 16, 16, 1, 1, 0, 0, 1}, {14, 4, 4, 350, 32, 1, 0, 0, 0, 1},
+        {11, 4, 4, 20, 3, 1, 1, 0, 0, 1},   {6, 5, 2, 8, 8, 1, 1, 0, 0, 1},
+        {11, 8, 8, 390, 70, 1, 1, 0, 0, 1}, /* one alone: numbers are divided */
+        {3100, 2, 2, 8, 4, 0, 0, 0, 0, 1}}; /* tasks enough of blocks */
     for (size_t i = 0; i < 2 * LW_COUNT(images); i++) {
         const sizes z = images[i / 2];
         if (t->isa == LW_ISA_REF && z.K > 100) /* divides nothing, and takes seconds */
@@ -294,7 +298,7 @@ static void batch_invariance(check *t)
 static void pitch_invariance(check *t)
 {
     for (int up = 0; up < 2; up++) {
-        problem p = make(t, (sizes){2, 6, 6, 24, 40, 1, 1, 0, 0}, up, false), q = p;
+        problem p = make(t, (sizes){2, 6, 6, 24, 40, 1, 1, 0, 0, 1}, up, false), q = p;
         *(up ? &q.s.ldy : &q.s.ldx) += 5;
         q.in = check_in(t, 72 * 29, 0, -1, 1);
         for (ptrdiff_t i = 0; i < 72; i++)
@@ -338,9 +342,9 @@ static void run_task(void *arg, int64_t task, int worker)
 
 static void thread_invariance(check *t)
 {
-    static const sizes of[] = {{3, 20, 18, 40, 150, 1, 1, 0, 0},
-                               {1, 7, 6, 800, 770, 1, 1, 0, 0},
-                               {9, 40, 33, 13, 40, 1, 1, 0, 0}};
+    static const sizes of[] = {{3, 20, 18, 40, 150, 1, 1, 0, 0, 1},
+                               {1, 7, 6, 800, 770, 1, 1, 0, 0, 1},
+                               {9, 40, 33, 13, 40, 1, 1, 0, 0, 1}};
     for (size_t i = 0; i < 2 * LW_COUNT(of); i++) {
         if (t->isa == LW_ISA_REF && i >= 2) /* the same path */
             break;
@@ -374,19 +378,26 @@ static void holds(check *t, bool x, const char *what, const char *name)
     check_same(t, &x, &yes, sizeof x, "%s: %s", name, what);
 }
 
-/* Sixteen tasks at least where there is anything to divide, so that one picture feeds some threads. */
+/* Tasks of each phase: products for 64 threads, or as many as there are blocks and columns; what comes before and behind them for
+ * some, of one small picture for eight. */
 static void tasks_enough(check *t)
 {
-    static const sizes of[] = {{1, 16, 16, 256, 256, 1, 1, 0, 0},
-                               {1, 8, 8, 256, 256, 1, 1, 0, 0},
-                               {8, 16, 16, 256, 256, 1, 1, 0, 0},
-                               {1, 32, 32, 128, 128, 1, 1, 0, 0}};
+    static const struct {
+        sizes z;
+        int inputs, products, back;
+    } of[] = {{{1, 16, 16, 256, 256, 1, 1, 0, 0, 1}, 4, 32, 8},
+              {{1, 8, 8, 256, 256, 1, 1, 0, 0, 1}, 1, 32, 8},
+              {{8, 16, 16, 256, 256, 1, 1, 0, 0, 1}, 32, 32, 32},
+              {{1, 32, 32, 128, 128, 1, 1, 0, 0, 1}, 16, 16, 8},
+              {{16, 32, 32, 32, 32, 1, 1, 0, 0, 1}, 0, 64, 64}};
     for (size_t i = 0; i < 2 * LW_COUNT(of); i++) {
-        const problem p = make(t, of[i / 2], i & 1, false);
-        const int64_t tasks = LW_MAX(lw_rescale_tasks(&p.s, p.pass),
-                                     lw_rescale_product_tasks(&p.s, p.pass)),
-                      wanted = of[i / 2].B > 1 ? 32 : 16;
-        holds(t, tasks >= wanted, "tasks enough", p.name);
+        const problem p = make(t, of[i / 2].z, i & 1, false);
+        const int64_t products = lw_rescale_product_tasks(&p.s, p.pass),
+                      back = lw_rescale_tasks(&p.s, p.pass);
+        holds(t, lw_rescale_input_tasks(&p.s, p.pass) >= of[i / 2].inputs, "tasks of inputs",
+              p.name);
+        holds(t, (products ? products : back) >= of[i / 2].products, "tasks of products", p.name);
+        holds(t, back >= of[i / 2].back, "tasks back", p.name);
         check_next(t);
     }
 }
@@ -394,8 +405,8 @@ static void tasks_enough(check *t)
 /* Where it applies, and where it is chosen. */
 static void rule(check *t)
 {
-    const lw_conv_shape down = make(t, (sizes){1, 32, 32, 64, 64, 1, 1, 0, 0}, false, false).s,
-                        up = make(t, (sizes){1, 16, 16, 64, 64, 1, 1, 0, 0}, true, false).s;
+    const lw_conv_shape down = make(t, (sizes){1, 32, 32, 64, 64, 1, 1, 0, 0, 1}, false, false).s,
+                        up = make(t, (sizes){1, 16, 16, 64, 64, 1, 1, 0, 0, 1}, true, false).s;
     lw_conv_shape s = down;
     holds(t, !lw_rescale_applies(&down, LW_CONV_DATA_GRAD), "the gradient of stride 2", "rule");
     s.pad_left = 2;
@@ -419,8 +430,18 @@ static void rule(check *t)
         holds(t, !lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_DIRECT), "not wanted", "rule");
         s.C = i ? 15 : 63;
         holds(t, !lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_AUTO), "few channels", "rule");
-        s = i ? up : down;
+        for (int side = 1; side <= 20; side++) {
+            s = i ? up : down;
+            s.OH = s.OW = side;
+            s.H = s.W = 2 * side;
+            const bool saves = side == 4 || side == 7 || side == 8 || side == 11 || side == 12 ||
+                               side >= 14 || (i && (side == 3 || side == 13)),
+                       pays = lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_AUTO);
+            check_same(t, &pays, &(bool){avx2 && saves}, sizeof pays, "%d x %d, pass %d", side,
+                       side, i);
+        }
         s.OH = s.OW = 4;
+        s.H = s.W = 8;
         s.C = s.O = 256;
         holds(t, !lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_AUTO), "one tile", "rule");
     }

@@ -42,9 +42,14 @@ void lab_close(plan_lab *l)
 
 void lab_compile(plan_lab *l, int opt)
 {
+    lab_compile_as(l, &(lw_compile_opts){.opt = opt});
+}
+
+void lab_compile_as(plan_lab *l, const lw_compile_opts *o)
+{
     assert_int_equal(lw_store_fix(l->store), 0);
     lw_store_init(l->store, 3);
-    if (lw_compile(l->g, l->dev, &(lw_compile_opts){.opt = opt}, &l->plan) < 0)
+    if (lw_compile(l->g, l->dev, o, &l->plan) < 0)
         fail_msg("%s", lw_errmsg());
     assert_int_equal(lw_exec_new(l->plan, LW_SLAB_PARAM, &l->exec), 0);
 }

@@ -23,6 +23,7 @@ void lab_open_conv(plan_lab *l, int threads, lw_isa isa, lw_conv_mode conv);
 void lab_close(plan_lab *l);
 /* Fixes and initialises the store, compiles and makes an exec; asserts that it works. */
 void lab_compile(plan_lab *l, int opt);
+void lab_compile_as(plan_lab *l, const lw_compile_opts *o);
 /* Runs passes up to and with `last` ("simplify", "upconv", "fuse", "join", "pack", "chain", "slices", "outputs",
  * "recompute") on a copy of the graph. */
 lw_graph *lab_passes(plan_lab *l, const char *last);

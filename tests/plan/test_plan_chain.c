@@ -171,11 +171,47 @@ static void test_same_bits_by_rule(void **state)
     }
 }
 
+/* The first picture behind a convolution of stride 2, a depthwise one and one of 1x1. */
+static void run_strided(int32_t batch, lw_conv_mode conv, float *y)
+{
+    enum { SIDE = 32, IN = 64, BETWEEN = 96, NARROW = 16 };
+    plan_lab l;
+    lab_open_conv(&l, 2, lw_isa_best(), conv);
+    l.dev->near_one = 1 << 17; /* of one picture the values stay near, of six they do not */
+    lw_val x = LAB_X(&l, "x", batch, SIDE, SIDE, IN);
+    lw_val h = lw_conv2d_op(l.g, x, LAB_P(&l, "c", BETWEEN, 3, 3, IN), LW_NOVAL, 2, 1);
+    h = lw_depthwise_op(l.g, lw_relu6(l.g, h), LAB_P(&l, "d", BETWEEN, 3, 3, 1), LW_NOVAL, 1, ones);
+    h = lw_conv2d_op(l.g, h, LAB_P(&l, "p", NARROW, 1, 1, BETWEEN), LW_NOVAL, 1, 0);
+    lab_output(&l, "y", lw_pool2d(l.g, h, SIDE / 2, SIDE / 2, 0, false));
+    lab_compile(&l, 1);
+    float *in = lw_exec_write(l.exec, "x");
+    for (int64_t i = 0; i < (int64_t)batch * SIDE * SIDE * IN; i++)
+        in[i] = (float)(i % 251) / 251.0f - 0.5f;
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * NARROW);
+    lab_close(&l);
+}
+
+/* Weights are packed before chains are looked for: one that is packed for tiles is none. */
+static void test_tiles_of_stride_two(void **state)
+{
+    (void)state;
+    float direct[16], one[16], many[16];
+    run_strided(6, LW_CONV_MODE_DIRECT, direct);
+    for (lw_conv_mode conv = LW_CONV_MODE_AUTO; conv <= LW_CONV_MODE_WINOGRAD; conv++) {
+        run_strided(1, conv, one);
+        run_strided(6, conv, many);
+        assert_memory_equal(one, many, sizeof one);
+        for (size_t i = 0; i < LW_COUNT(one); i++)
+            assert_float_equal(one[i], direct[i], 1e-4f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_what_becomes_one),
-        cmocka_unit_test(test_what_does_not), cmocka_unit_test(test_what_pays),
-        cmocka_unit_test(test_same_bits_by_rule)};
+        cmocka_unit_test(test_same_bits),         cmocka_unit_test(test_what_becomes_one),
+        cmocka_unit_test(test_what_does_not),     cmocka_unit_test(test_what_pays),
+        cmocka_unit_test(test_same_bits_by_rule), cmocka_unit_test(test_tiles_of_stride_two)};
     return cmocka_run_group_tests_name("plan_chain", tests, NULL, NULL);
 }

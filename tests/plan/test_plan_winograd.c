@@ -146,6 +146,40 @@ static void test_prepared(void **state)
     assert_int_equal(derived[1], 36 * 32 * 32 * sizeof(float));
 }
 
+/* Floats of prepared filters of a 3x3 convolution that halves the resolution, or follows its doubling. */
+static size_t prepared(bool up, int side, lw_num num, lw_conv_mode conv)
+{
+    enum { CHANNELS = 64 };
+    plan_lab l;
+    lab_open_conv(&l, 1, LW_MIN(lw_isa_best(), LW_ISA_AVX2), conv);
+    lw_val x = LAB_X(&l, "x", 2, side, side, CHANNELS);
+    x = up ? lw_upsample(l.g, x, 2) : x;
+    lab_output(
+        &l, "y",
+        lw_conv2d_op(l.g, x, LAB_P(&l, "w", CHANNELS, 3, 3, CHANNELS), LW_NOVAL, up ? 1 : 2, 1));
+    lab_compile_as(&l, &(lw_compile_opts){.opt = 1, .precision = num});
+    const size_t bytes = lw_plan_get_info(l.plan).derived_bytes;
+    lab_close(&l);
+    return bytes / (CHANNELS * CHANNELS * sizeof(float));
+}
+
+/* 36 numbers a pair of channels, whatever precision is asked for, where there are the tiles of conv_rescale.h. */
+static void test_changes_of_resolution(void **state)
+{
+    (void)state;
+    if (lw_isa_best() < LW_ISA_AVX2)
+        skip();
+    for (int up = 0; up < 2; up++) {
+        const int side = up ? 8 : 16, odd = up ? 5 : 10;
+        const size_t sums = up ? 16 : 0; /* of an upsampled picture's filters, kept beside */
+        assert_int_equal(prepared(up, side, LW_NUM_F32, LW_CONV_MODE_AUTO), 36 + sums);
+        assert_int_equal(prepared(up, side, LW_NUM_BF16, LW_CONV_MODE_AUTO), 36 + sums);
+        assert_int_equal(prepared(up, side, LW_NUM_F32, LW_CONV_MODE_DIRECT), up ? 16 + sums : 9);
+        assert_int_equal(prepared(up, odd, LW_NUM_F32, LW_CONV_MODE_AUTO), up ? 36 : 9);
+        assert_int_equal(prepared(up, odd, LW_NUM_F32, LW_CONV_MODE_WINOGRAD), 36 + sums);
+    }
+}
+
 /* Of few tiles filters are packed as they are, which nobody can tell from the bits. */
 static void test_few_tiles(void **state)
 {
@@ -179,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_changes_of_resolution),
         cmocka_unit_test(test_few_tiles),
     };
     return cmocka_run_group_tests_name("plan_winograd", tests, NULL, NULL);

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "backend/cpu/cpu_private.h"
+#include "backend/cpu/cpu_pack.h"
 
 enum { TASKS_WANTED = 16, LEAST_ROWS = 14 /* of a task, as long as it repeats others' rows */ };
 
@@ -187,8 +187,8 @@ bool lw_cpu_chain_pays(void *self, const lw_attr_conv_chain *at, int32_t picture
         lw_conv_shape s = lw_cpu_conv_shape(&at->stage[i], 1);
         if (s.pad_top >= s.KH || s.pad_bottom >= s.KH) /* rows that read nothing */
             return false;
-        if (!at->depthwise[i] && (lw_cpu_conv_tile(d, LW_NUM_F32, &s, LW_CONV_FORWARD) != 0 ||
-                                  lw_conv_bf16x3_pays(d->kernels->isa, &s, LW_CONV_FORWARD)))
+        const cpu_way way = lw_cpu_conv_way(d, LW_F32, &s, LW_CONV_FORWARD);
+        if (!at->depthwise[i] && (way.tile != 0 || way.num != LW_NUM_F32))
             return false;
         if (i + 1 < at->n)
             between = LW_MAX(between, (int64_t)sizeof(float) * s.OH * s.OW * s.O);

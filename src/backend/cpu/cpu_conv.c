@@ -241,7 +241,7 @@ static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
     conv_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
-    a->s = lw_cpu_conv_shape_of(c->g, c->n, cpu_in(c, 0).dim[0]);
+    a->s = lw_cpu_node_conv_shape(c->g, c->n, cpu_in(c, 0).dim[0]);
     const lw_node *w = lw_val_node(c->g, c->n->in[1]);
     a->packed = w->op == LW_OP_PACK;
     const cpu_way way = a->packed ? lw_cpu_packed_way(w)
@@ -390,14 +390,14 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
  * fewer channels than fill half of one: their words of two are no faster than f32 where there are such.
  * Elsewhere bf16 is widened to f32 first and gains nothing. Bytes beat all tiles where the machine
  * multiplies them, and lose to those of 4x4 elsewhere. */
-bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
+bool lw_cpu_wide(void *self, const lw_graph *g, const lw_node *n, lw_num num)
 {
     enum { NARROW = 32, HALF_A_TILE = 16 };
     const lw_device *d = self; /* self begins with the lw_device */
     bool dx = n->op == LW_OP_CONV2D_DX;
     if (!dx && n->op != LW_OP_CONV2D)
         return false;
-    lw_conv_shape s = lw_cpu_conv_shape(n->attr, 1);
+    lw_conv_shape s = lw_cpu_node_conv_shape(g, n, 1);
     const lw_conv_pass pass = dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
     int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, pass);
     bool low = d->kernels->isa >= LW_ISA_AVX512BF16;

@@ -17,7 +17,7 @@ lw_num lw_cpu_product_num(const lw_kernels *k, lw_type x, ptrdiff_t N)
     return num == LW_NUM_F32 && lw_bf16x3_pays(k->isa, K, N, rows) ? LW_NUM_BF16X3 : num;
 }
 
-lw_conv_shape lw_cpu_conv_shape_of(const lw_graph *g, const lw_node *n, int32_t batch)
+lw_conv_shape lw_cpu_node_conv_shape(const lw_graph *g, const lw_node *n, int32_t batch)
 {
     lw_conv_shape s = lw_cpu_conv_shape(n->attr, batch);
     const lw_node *w = lw_val_node(g, n->in[1]);
@@ -226,7 +226,7 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
                                {at->o, at->kh, at->kw, at->c, at->stride, at->h, at->w},
                                0};
         const lw_conv_pass pass = n->op == LW_OP_CONV2D ? LW_CONV_FORWARD : LW_CONV_DATA_GRAD;
-        const lw_conv_shape s = lw_cpu_conv_shape_of(g, n, x.dim[0]);
+        const lw_conv_shape s = lw_cpu_node_conv_shape(g, n, x.dim[0]);
         way = lw_cpu_conv_way(d, x.dtype, &s, pass);
     } else {
         return false;

@@ -32,8 +32,8 @@ lw_num lw_cpu_num(lw_dtype t);
 /* How a matrix product over activations of type x, and N columns, multiplies them. No bit of a row may depend on how many
  * there are, so the first dimension does not count: the batch. */
 lw_num lw_cpu_product_num(const lw_kernels *k, lw_type x, ptrdiff_t N);
-/* A convolution of so many images: the shape of the node, and what is known of its filters. */
-lw_conv_shape lw_cpu_conv_shape_of(const lw_graph *g, const lw_node *n, int32_t batch);
+/* The convolution of a node, of so many images, with `upsampling`, which its attributes alone (lw_cpu_conv_shape) do not tell. */
+lw_conv_shape lw_cpu_node_conv_shape(const lw_graph *g, const lw_node *n, int32_t batch);
 /* The same of a convolution over activations of a dtype, and its tiles. */
 cpu_way lw_cpu_conv_way(const lw_device *d, lw_dtype t, const lw_conv_shape *s, lw_conv_pass pass);
 cpu_pack lw_cpu_pack_product(const lw_kernels *k, lw_num num, ptrdiff_t N, ptrdiff_t K,

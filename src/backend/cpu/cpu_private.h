@@ -39,15 +39,15 @@ int lw_cpu_lower_pack_depthwise(cpu_lower *c);
 int lw_cpu_lower_window(cpu_lower *c); /* attention in windows */
 lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
 /* Side of the Winograd tiles that the device computes this pass with, 0: directly. */
+int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass);
 /* Is it computed over the tiles of conv_rescale.h? f32. */
 bool lw_cpu_rescales(const lw_device *d, const lw_conv_shape *s, lw_conv_pass pass);
-int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass);
 /* Does it compute the weights' gradient over such tiles? */
 bool lw_cpu_conv_weight_tiles(const lw_device *d, lw_num num, const lw_conv_shape *s);
 
 bool lw_cpu_upconv_pays(void *self, const lw_node *n, const lw_attr_conv *up, lw_num num);
 bool lw_cpu_chain_pays(void *self, const lw_attr_conv_chain *a, int32_t pictures);
-bool lw_cpu_wide(void *self, const lw_node *n, lw_num num);
+bool lw_cpu_wide(void *self, const lw_graph *g, const lw_node *n, lw_num num);
 int32_t lw_cpu_pitch(void *self, lw_type t);
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
 

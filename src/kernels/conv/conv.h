@@ -47,7 +47,8 @@ typedef struct lw_conv_shape {
     int32_t pad_top, pad_left, pad_bottom, pad_right;
     int32_t OH, OW;     /* output size, filled by lw_conv_shape_init */
     ptrdiff_t ldx, ldy; /* floats between pixels of x (and dx), y (and dy); else dense */
-    bool upsampling; /* a data gradient with the filters of lw_upconv_weight: see conv_rescale.h */
+    /* Of a data gradient: its filters are those of lw_upconv_weight. lw_rescale_applies alone asks. */
+    bool upsampling;
 } lw_conv_shape;
 
 /* Computes OH and OW ((H + pads - KH) / stride + 1) and, where 0, ldx = C and ldy = O.

@@ -3,14 +3,16 @@
 #include "kernels/conv/conv_rescale_shape.h"
 
 enum {
-    BLOCK_LEAST =
-        8, /* tiles of a block, where tasks are few: of fewer, weights are read too often */
+    /* Tiles of a block, where tasks are few: of fewer, weights are read too often. */
+    BLOCK_LEAST = 8,
     FEW_COLS_LEAST = 4, /* the same of weights of so few columns that there are no groups of them */
-    WEIGHT_ROWS = 8,    /* rows that take as long as the reading of a number's weights */
-    FEWEST_GROWING = 16,     /* channels, of fewer F(4x4) over the upsampled picture is as fast, */
-    FEWEST_SHRINKING = 64,   /* or computing directly */
-    ONE_TILE_WEIGHTS = 8192, /* pairs of channels; see conv_winograd_rule.c */
-    PIECES = 8               /* tasks that transform the inputs of a block */
+    FEW_TASKS = 32,
+    WEIGHT_ROWS = 8, /* rows that take as long as the reading of a number's weights */
+    PIECES = 16,     /* tasks that transform the inputs of a block, at most */
+    /* Channels, of fewer F(4x4) over the upsampled picture is as fast, or computing directly. */
+    FEWEST_GROWING = 16,
+    FEWEST_SHRINKING = 64,
+    ONE_TILE_WEIGHTS = 8192 /* pairs of channels; see conv_winograd_rule.c */
 };
 
 bool lw_rescale_applies(const lw_conv_shape *s, lw_conv_pass pass)
@@ -24,17 +26,32 @@ bool lw_rescale_applies(const lw_conv_shape *s, lw_conv_pass pass)
            s->H == 2 * s->OH && s->W == 2 * s->OW && s->O <= LW_RESCALE_MAX_DEPTH;
 }
 
+/* Are there a fifth fewer multiplications than those of F(4x4) over the upsampled picture, or of taps? Not where tiles stand out
+ * of small pictures: of 5, 6, 9 x 9 pixels there are as many or more. */
+static bool fewer_multiplications(const lw_conv_shape *s, bool up)
+{
+    const int64_t high = LW_CEIL_DIV(s->OH, LW_RESCALE_TILE),
+                  wide = LW_CEIL_DIV(s->OW, LW_RESCALE_TILE),
+                  points = (LW_RESCALE_LINE * high + up) * (LW_RESCALE_LINE * wide + up),
+                  others = up ? (int64_t)LW_WINO_MAX_POINTS * LW_CEIL_DIV(s->OH, 2) *
+                                    LW_CEIL_DIV(s->OW, 2)
+                              : (int64_t)9 * s->OH * s->OW;
+    return 5 * points <= 4 * others;
+}
+
 bool lw_rescale_pays(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
 {
     if (mode == LW_CONV_MODE_DIRECT || !lw_rescale_applies(s, pass))
         return false;
     if (mode != LW_CONV_MODE_AUTO)
         return true;
-    const int fewest = pass == LW_CONV_FORWARD ? FEWEST_SHRINKING : FEWEST_GROWING;
+    const bool up = pass == LW_CONV_DATA_GRAD;
+    const int fewest = up ? FEWEST_GROWING : FEWEST_SHRINKING;
     const bool measured = isa == LW_ISA_AVX2 || isa == LW_ISA_AVXVNNI,
                few = s->C < fewest || s->O < fewest,
                one_tile = s->OH <= LW_RESCALE_TILE && s->OW <= LW_RESCALE_TILE;
-    return measured && !few && !(one_tile && (int64_t)s->C * s->O > ONE_TILE_WEIGHTS);
+    return measured && !few && !(one_tile && (int64_t)s->C * s->O > ONE_TILE_WEIGHTS) &&
+           fewer_multiplications(s, up);
 }
 
 /* Points of each number of a line. */
@@ -97,7 +114,7 @@ lw_rescale lw_rescale_of(const lw_conv_shape *s, lw_conv_pass pass)
     for (ptrdiff_t most = LW_RESCALE_BLOCK / 2, least = z.shared ? BLOCK_LEAST : FEW_COLS_LEAST;
          most >= least && z.blocks * z.col_groups < LW_WINO_TASKS; most /= 2)
         cut(&z, most);
-    if (z.shared)
+    if (z.shared && z.blocks * z.col_groups < FEW_TASKS)
         z.parts = lw_wino_parts(z.blocks * z.col_groups, LW_RESCALE_NUMBERS * z.K * z.cols);
     z.pieces = LW_MIN(PIECES, z.images * (LW_CEIL_DIV(z.tiles_y, z.bands_y) + up) *
                                   (LW_CEIL_DIV(z.tiles_x, z.bands_x) + up));

@@ -2,7 +2,7 @@
 /*
  * Private to the rescaling kernels: a pass as cells, blocks of cells and columns.
  *
- * A line of pixels is four numbers of the smaller picture after the other; a picture that grows begins with an edge of one:
+ * A line is cut into tiles of four pixels of the smaller picture; one that grows begins with an edge of one pixel:
  *
  *   grows     input   |0 . . . .|. . . .      a tile reads 5 and makes 8, from the second on; the edge
  *             output   e|. . . . . . . .|.    reads the first and makes the first
@@ -10,17 +10,17 @@
  *             output  |. . . .|. . . .
  *
  * A tile of a line has nine points, an edge one; but filters have six numbers, since four of the points are multiplied by the
- * same one, and the edge by that of the fifth point:
+ * same one, and the edge by that of the fifth:
  *
  *   number of a filter       0  1  2  3   4               5
  *   points of c tiles        c  c  c  c   c and the edge  4 c     in the order of the line
  *
- * A cell is a tile, or the edge, of lines and columns: of 81, 9 or 1 points. A block is a rectangle of cells of an image, or those of some
- * images; its points are rows, those of one of the 36 numbers side by side, so that one product makes them:
+ * A cell is a tile, or the edge, of lines and columns: of 81, 9 or 1 points. A block is a rectangle of cells of an image, or all
+ * those of some images; its points are rows, those of one of the 36 numbers side by side, so that one product makes them:
  *
  *   V [row][ldv]             transformed inputs
- *   M [panel][row][columns]  products, before they are transformed back: of some panels in scratch, or, where numbers are divided, one
- *                            such M for each task, behind all V
+ *   M [panel][row][columns]  products, before they are transformed back: of some panels in scratch, or, where numbers are
+ *                            divided, one such M for each task, behind all V
  */
 #ifndef LW_KERNELS_CONV_RESCALE_SHAPE_H
 #define LW_KERNELS_CONV_RESCALE_SHAPE_H

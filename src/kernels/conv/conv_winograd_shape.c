@@ -47,7 +47,7 @@ bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass)
 ptrdiff_t lw_wino_parts(int64_t tasks, int64_t words)
 {
     ptrdiff_t parts = 1;
-    while (tasks < FEW_TASKS && tasks * parts < LW_WINO_TASKS && words / (2 * parts) >= PART_LEAST)
+    while (tasks * parts < LW_WINO_TASKS && words / (2 * parts) >= PART_LEAST)
         parts *= 2;
     return parts;
 }
@@ -88,8 +88,10 @@ static void cut_up(lw_wino *w, bool alone)
     const ptrdiff_t cols = w->plain ? PLAIN_COLS : LW_GEMM_COLS;
     if (w->shared)
         cut(w, tallest(w, BLOCK_MOST, whole / cols), cols);
-    if (w->shared && !w->plain) /* parts of plain filters would each read all of them */
-        w->parts = lw_wino_parts(w->blocks * w->col_groups, w->numbers * w->steps * w->cols);
+    const int64_t tasks = w->blocks * w->col_groups;
+    if (w->shared && !w->plain &&
+        tasks < FEW_TASKS) /* parts of plain filters would each read all of them */
+        w->parts = lw_wino_parts(tasks, w->numbers * w->steps * w->cols);
 }
 
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
