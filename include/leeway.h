@@ -256,8 +256,8 @@ LW_API int lw_sampler_open(lw_device *device, const lw_model *model,
 LW_API void lw_sampler_close(lw_sampler **sampler);
 LW_API int lw_sampler_describe(const lw_sampler *sampler, lw_sampler_info *info);
 /*
- * Pictures number first .. first + count - 1 into pixels [count,C,H,W], in [-1,1]: those of `leeway
- * sample` with the same options. A picture is a function of weights, seed, its number and its class
+ * Pictures number first .. first + count - 1 into pixels [count,C,H,W], in [-1,1] (what drift makes may go beyond): those of
+ * `leeway sample` with the same options. A picture is a function of weights, seed, its number and its class
  * alone. classes [count], or NULL: number i gets class i modulo classes. callbacks may be NULL;
  * cancel is asked behind every evaluation (the picture under way is not finished then), progress
  * called behind every batch. LW_ERROR_FORMAT: a class out of range.

@@ -196,6 +196,18 @@ err_has '--planted-network x'
 expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --battery judge,reader --planted-network x \
     --output-dir x --dry-run # too few networks for a verdict: the name was not looked at
 err_has '--planted-network x'
+expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --battery judge,reader --planted-network x --output-dir x
+err_has '--planted-network x'
+
+# pictures of ten classes beside a folder without any, and beside one of two
+expect 0 sample drift --n 1300 --output mixed
+expect 2 compare --drift drift --ddpm ddpm --encoder judge --data folder:mixed $few --output-dir x
+err_has 'drift makes 10 classes, folder:mixed has 0'
+mkdir mixed/a mixed/b
+mv mixed/*0.png mixed/a
+mv mixed/*.png mixed/b
+expect 2 compare --drift drift --ddpm ddpm --encoder judge --data folder:mixed $few --output-dir x
+err_has 'drift makes 10 classes, folder:mixed has 2'
 
 # kin of an encoder that a training used count for no row; bad batteries
 expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-per-group 8 --encoder reader --steps 1 \

@@ -78,6 +78,13 @@ static int add_row(comparing *w, const lw_planted *p)
     return lw_compare_verdict_add(w, p->name, LW_VERDICT_PLANTED, x, p->labels, p->n);
 }
 
+int lw_compare_planted_check(comparing *w)
+{
+    return w->verdict && w->c->planted_network
+               ? choose(w, w->verdict->battery, &w->verdict->attacked)
+               : 0;
+}
+
 int lw_compare_planted(comparing *w)
 {
     compare_verdict *v = w->verdict;
@@ -100,11 +107,9 @@ int lw_compare_planted(comparing *w)
 int lw_compare_planted_forecast(comparing *w, double *seconds)
 {
     *seconds = 0;
-    if (!w->verdict || (!wanted(w) && !w->c->planted_network))
+    if (!wanted(w))
         return 0;
     LW_TRY(choose(w, w->verdict->battery, &w->verdict->attacked));
-    if (!wanted(w)) /* the name was looked at */
-        return 0;
     const lw_planted_opts o = planted_opts(w);
     lw_planted_cost cost;
     LW_TRY(lw_planted_forecast(w->dev, &o, &cost));

@@ -142,6 +142,15 @@ static int choose_data(comparing *w)
     return 0;
 }
 
+/* Pictures of a class are measured beside real ones of it. */
+static int check_classes(const comparing *w, const lw_source *from)
+{
+    return from->net->classes > w->classes
+               ? lw_fail(LW_EUSAGE, "%s makes %d classes, %s has %d", from->name,
+                         from->net->classes, w->data, w->classes)
+               : 0;
+}
+
 static int open_all(comparing *w)
 {
     const lw_compare_config *c = w->c;
@@ -165,7 +174,11 @@ static int open_all(comparing *w)
                               .obs = w->obs};
     LW_TRY(lw_scorer_new(w->dev, &o, &w->scorer));
     w->classes = lw_scorer_classes(w->scorer);
-    return lw_compare_verdict_open(w);
+    LW_TRY(check_classes(w, w->drift));
+    for (int i = 0; i < w->n_others; i++)
+        LW_TRY(check_classes(w, w->other[i].source));
+    LW_TRY(lw_compare_verdict_open(w));
+    return lw_compare_planted_check(w);
 }
 
 /* ---- sampling and scoring --------------------------------------------------------------- */
