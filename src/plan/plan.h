@@ -58,7 +58,7 @@ int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed);
 int lw_grad_params_of(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y);
 
 /* Adds an output "edge/<weight>" for every activation that a plan with LW_NUM_S8 could read as u8,
- * to measure its range. Call on a forward graph before compiling it in f32. */
+ * to measure its range. Call on a forward graph before compiling it in f32. LW_EUNSUPPORTED: a weight multiplies two values. */
 int lw_calibration_outputs(lw_graph *g);
 #define LW_EDGE_OUTPUT "edge/"
 

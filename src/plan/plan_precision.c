@@ -549,17 +549,38 @@ int lw_pass_precision(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 
 /* ---- calibration ----------------------------------------------------------------------------- */
 
+/* The output that is named so, if there is one. */
+static const lw_graph_output *output_named(const lw_graph *g, const char *name)
+{
+    for (int i = 0; i < lw_graph_output_count(g); i++)
+        if (strcmp(lw_graph_output_at(g, i)->name, name) == 0)
+            return lw_graph_output_at(g, i);
+    return NULL;
+}
+
+static int add_edge(lw_graph *g, const lw_node *n, const char *weight)
+{
+    const char *name = lw_arena_printf(lw_graph_arena(g), LW_EDGE_OUTPUT "%s", weight);
+    if (!name)
+        return LW_ENOMEM;
+    const lw_graph_output *other = output_named(g, name);
+    if (!other)
+        lw_graph_output_add(g, name, n->in[0], LW_NOVAL);
+    else if (other->val.id != n->in[0].id)
+        return lw_fail(LW_EUNSUPPORTED,
+                       "%s multiplies two different values, and int8 has one range for it: this "
+                       "network cannot be quantised",
+                       weight);
+    return lw_graph_error(g);
+}
+
 int lw_calibration_outputs(lw_graph *g)
 {
     for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
         const lw_node *n = lw_graph_node(g, k);
         const char *weight = int8_weight(g, n);
-        const char *name = weight ? lw_arena_printf(lw_graph_arena(g), LW_EDGE_OUTPUT "%s", weight)
-                                  : NULL;
-        if (weight && !name)
-            return LW_ENOMEM;
         if (weight)
-            lw_graph_output_add(g, name, n->in[0], LW_NOVAL);
+            LW_TRY(add_edge(g, n, weight));
     }
     return lw_graph_error(g);
 }

@@ -9,8 +9,8 @@
  *   conv2d_dw(dy, upsample(x))         ->  upconv_weight_grad(conv2d_dw(x, dy)), sum of dy
  *
  * Forward and data gradient stay as they are where the device computes them faster that way
- * (Winograd's tiles save more, but those of conv_rescale.h, forward, most); the weight gradient always changes. A pure function of the graph's
- * shapes per sample. The sums of weights round differently, so bits change;
+ * (Winograd's tiles save more, but those of conv_rescale.h, forward, most); the weight gradient always
+ * changes. A pure function of the graph's shapes per sample. The sums of weights round differently, so bits change;
  * values stay equal up to rounding.
  */
 #include "plan/plan_pass.h"

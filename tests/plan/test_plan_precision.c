@@ -195,6 +195,26 @@ static void test_memory(void **state)
     assert_true(bytes[LW_NUM_BF16] < bytes[LW_NUM_F32]);
 }
 
+/* A weight of two products has one range: of one value, or it is refused. */
+static void test_shared_weight(void **state)
+{
+    (void)state;
+    for (int values = 1; values <= 2; values++) {
+        plan_lab l;
+        lab_open(&l, 1, LW_ISA_REF);
+        lw_val x = LAB_X(&l, "x", 2, 8, 8, 16), w = LAB_P(&l, "w", 16, 3, 3, 16);
+        lw_val a = lw_conv2d_op(l.g, x, w, LW_NOVAL, 1, 1),
+               b = lw_conv2d_op(l.g, values == 1 ? x : a, w, LW_NOVAL, 2, 1);
+        lab_output(&l, "a", a);
+        lab_output(&l, "b", b);
+        assert_int_equal(lw_calibration_outputs(l.g), values == 1 ? 0 : LW_EUNSUPPORTED);
+        assert_int_equal(lw_graph_output_count(l.g), 3);
+        if (values == 2)
+            assert_non_null(strstr(lw_errmsg(), "multiplies two different values"));
+        lab_close(&l);
+    }
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 enum { ROW = 8 * 8 * 3 };
@@ -588,13 +608,13 @@ int main(int argc, char **argv)
 {
     update = argc > 1 && strcmp(argv[1], "--update") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dumps),      cmocka_unit_test(test_shared_casts),
-        cmocka_unit_test(test_memory),     cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_bits),       cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_patches),    cmocka_unit_test(test_tiles_or_bytes),
-        cmocka_unit_test(test_upsampled),  cmocka_unit_test(test_wide_bits),
-        cmocka_unit_test(test_three_bf16), cmocka_unit_test(test_norm_read_twice),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_shared_weight),   cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_shared_casts),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_agreement),       cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_attention),       cmocka_unit_test(test_patches),
+        cmocka_unit_test(test_tiles_or_bytes),  cmocka_unit_test(test_upsampled),
+        cmocka_unit_test(test_wide_bits),       cmocka_unit_test(test_three_bf16),
+        cmocka_unit_test(test_norm_read_twice), cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

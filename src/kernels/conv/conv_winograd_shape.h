@@ -37,8 +37,8 @@ typedef struct lw_wino {
 } lw_wino;
 /* Tasks that keep 64 threads busy. */
 enum { LW_WINO_TASKS = 64 };
-/* Into how many parts the points of each of some tasks are divided, where it reads so many words of weights, so that they become that
- * many: none reads less than is worth a task. */
+/* Into how many parts the points of each of some tasks are divided, where it reads so many words of weights, so that they become
+ * that many: none reads less than is worth a task. */
 ptrdiff_t lw_wino_parts(int64_t tasks, int64_t words);
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
