@@ -31,6 +31,17 @@ static inline double activated(double x, lw_act act)
     }
 }
 
+/* A sum behind its epilogue: of channel n of pixel `row`, of an image. */
+static inline double finished(double s, const lw_epilogue *e, double old, ptrdiff_t image,
+                              ptrdiff_t row, ptrdiff_t n)
+{
+    s += e->accumulate ? old : 0.0;
+    s += e->bias ? (double)e->bias[n] : 0.0;
+    s += e->image_bias ? (double)e->image_bias[image * e->ld_image_bias + n] : 0.0;
+    s += e->residual ? (double)e->residual[row * e->ld_residual + n] : 0.0;
+    return activated(s, e->act);
+}
+
 /* n random bf16 in [-1, 1), and their values. */
 static inline lw_bf16 *operands_bf16(check *t, int64_t n, int shift, double **values)
 {

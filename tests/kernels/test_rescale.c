@@ -239,14 +239,8 @@ static void epilogues(check *t)
                          .accumulate = i >> 4 & 1,
                          .act = (lw_act)(i / 32)};
         float *out = e.accumulate ? check_copy(t, old, n, 1) : check_out(t, n, 1);
-        for (ptrdiff_t j = 0; j < n; j++) {
-            const ptrdiff_t row = j / 37, ch = j % 37;
-            p.want[j] += e.accumulate ? (double)old[j] : 0.0;
-            p.want[j] += e.bias ? (double)bias[ch] : 0.0;
-            p.want[j] += e.image_bias ? (double)ib[row / plane * ld_ib + ch] : 0.0;
-            p.want[j] += e.residual ? (double)res[row * ld_res + ch] : 0.0;
-            p.want[j] = activated(p.want[j], e.act);
-        }
+        for (ptrdiff_t j = 0; j < n; j++)
+            p.want[j] = finished(p.want[j], &e, (double)old[j], j / 37 / plane, j / 37, j % 37);
         run(t, &p, out, pack(t, &p), &e);
         check_close(t, out, p.want, n, tol_of(100), "epilogue %d of %s", i, p.name);
         check_next(t);

@@ -297,16 +297,6 @@ static void random_shapes(check *t)
     }
 }
 
-static double finished(double s, const lw_epilogue *e, double old, ptrdiff_t image, ptrdiff_t row,
-                       ptrdiff_t n)
-{
-    s += e->accumulate ? old : 0.0;
-    s += e->bias ? (double)e->bias[n] : 0.0;
-    s += e->image_bias ? (double)e->image_bias[image * e->ld_image_bias + n] : 0.0;
-    s += e->residual ? (double)e->residual[row * e->ld_residual + n] : 0.0;
-    return activated(s, e->act);
-}
-
 static void epilogues(check *t)
 {
     for (int i = 0; i < 32 * LW_ACT_COUNT; i++) {

@@ -154,25 +154,20 @@ static void products_task(const lw_task *t)
         shared(t), weights(t), &a->s, a->pack.pass, a->pack.tile, t->index);
 }
 
-static void tiles_task(const lw_task *t, const lw_epilogue *e)
+static lw_epilogue pass_epilogue(const lw_task *t)
 {
     const conv_arg *a = t->arg;
+    return a->pack.pass == LW_CONV_FORWARD ? forward_epilogue(t) : data_grad_epilogue(t);
+}
+
+static void tiles_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    const lw_epilogue e = pass_epilogue(t);
     const struct lw_winograd_kernels *k = &a->pack.k->winograd;
     (a->pack.num == LW_NUM_BF16 ? k->run_bf16 : k->run)(t->out[0], t->in[0], weights(t), shared(t),
-                                                        &a->s, a->pack.pass, a->pack.tile, e,
+                                                        &a->s, a->pack.pass, a->pack.tile, &e,
                                                         t->scratch, t->index);
-}
-
-static void forward_tiles_task(const lw_task *t)
-{
-    lw_epilogue e = forward_epilogue(t);
-    tiles_task(t, &e);
-}
-
-static void data_grad_tiles_task(const lw_task *t)
-{
-    lw_epilogue e = data_grad_epilogue(t);
-    tiles_task(t, &e);
 }
 
 /* ---- with the tiles of conv_rescale.h -------------------------------------------------------- */
@@ -192,8 +187,7 @@ static void rescale_products_task(const lw_task *t)
 static void rescale_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    const lw_epilogue e = a->pack.pass == LW_CONV_FORWARD ? forward_epilogue(t)
-                                                          : data_grad_epilogue(t);
+    const lw_epilogue e = pass_epilogue(t);
     a->pack.k->rescale.run(t->out[0], t->in[0], weights(t), shared(t), &a->s, a->pack.pass, &e,
                            t->scratch, t->index);
 }
@@ -302,7 +296,7 @@ static tiled tiled_of(const conv_arg *a)
                    lw_winograd_tasks(p->num, s, p->pass, p->tile),
                    inputs_task,
                    products_task,
-                   p->pass == LW_CONV_FORWARD ? forward_tiles_task : data_grad_tiles_task};
+                   tiles_task};
 }
 
 /* The tasks that multiply: over tiles, which need scratch, or directly. */

@@ -18,7 +18,7 @@ typedef struct cpu_pack {
     size_t scale_at;                    /* byte offset of the N scales of an s8 weight */
 } cpu_pack;
 
-/* As a tile: the tiles of conv_rescale.h. */
+/* As a tile: the tiles of conv_rescale.h. No side and layout is as large. */
 enum { CPU_RESCALE = 64 };
 /* How a product is multiplied. */
 typedef struct cpu_way {

@@ -78,9 +78,9 @@ static int add_row(comparing *w, const lw_planted *p)
     return lw_compare_verdict_add(w, p->name, LW_VERDICT_PLANTED, x, p->labels, p->n);
 }
 
-int lw_compare_planted_check(comparing *w)
+int lw_compare_planted_open(comparing *w)
 {
-    return w->verdict && w->c->planted_network
+    return wanted(w) || (w->verdict && w->c->planted_network)
                ? choose(w, w->verdict->battery, &w->verdict->attacked)
                : 0;
 }
@@ -91,7 +91,6 @@ int lw_compare_planted(comparing *w)
     const lw_observer obs = {.self = w, .progress = on_progress, .should_stop = on_stop};
     if (!wanted(w))
         return 0;
-    LW_TRY(choose(w, v->battery, &v->attacked));
     lw_planted_opts o = planted_opts(w);
     const double start = lw_now();
     o.obs = &obs;
@@ -109,7 +108,6 @@ int lw_compare_planted_forecast(comparing *w, double *seconds)
     *seconds = 0;
     if (!wanted(w))
         return 0;
-    LW_TRY(choose(w, w->verdict->battery, &w->verdict->attacked));
     const lw_planted_opts o = planted_opts(w);
     lw_planted_cost cost;
     LW_TRY(lw_planted_forecast(w->dev, &o, &cost));

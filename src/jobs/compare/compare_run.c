@@ -178,7 +178,7 @@ static int open_all(comparing *w)
     for (int i = 0; i < w->n_others; i++)
         LW_TRY(check_classes(w, w->other[i].source));
     LW_TRY(lw_compare_verdict_open(w));
-    return lw_compare_planted_check(w);
+    return lw_compare_planted_open(w);
 }
 
 /* ---- sampling and scoring --------------------------------------------------------------- */

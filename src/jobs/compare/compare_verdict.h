@@ -41,7 +41,7 @@ typedef struct compare_verdict {
 
 /* compare_planted.c. Two rows that the verdict must expose, made of drift's pictures and training
  * pictures; none where no verdict on cheaters is given. */
-int lw_compare_planted_check(comparing *w); /* --planted-network: is there one of that name? */
+int lw_compare_planted_open(comparing *w); /* chooses the network that is attacked */
 int lw_compare_planted(comparing *w);
 int lw_compare_planted_forecast(comparing *w, double *seconds); /* 0: none are planted */
 int lw_compare_planted_page(const comparing *w, lw_html *page);

@@ -122,12 +122,6 @@ static void input_cell(double *v, const float *in, const lw_rescale *z, const lw
     }
 }
 
-/* Which number of a filter point i of a line is multiplied by. */
-static ptrdiff_t number_of(ptrdiff_t i, bool edge)
-{
-    return edge ? 4 : LW_MIN(i, 5);
-}
-
 static void output_cell(float *out, const double *m, const lw_rescale *z, const lw_rescale_cell *c,
                         const lw_epilogue *e, ptrdiff_t n)
 {
@@ -167,8 +161,8 @@ void lw_rescale_run_ref(float *out, const float *in, const float *packed, const 
         for (ptrdiff_t n = n0; n < n1; n++) {
             double m[POINTS] = {0};
             for (ptrdiff_t p = 0; p < points; p++) {
-                const ptrdiff_t number = number_of(p / across, c.edge_y) * LINE_NUMBERS +
-                                         number_of(p % across, c.edge_x);
+                const ptrdiff_t number = lw_rescale_number_of(p / across, c.edge_y) * LINE_NUMBERS +
+                                         lw_rescale_number_of(p % across, c.edge_x);
                 for (ptrdiff_t k = 0; k < z.K; k++)
                     m[p] += v[p * z.K + k] * (double)packed[(number * z.K + k) * z.N + n];
             }

@@ -156,7 +156,7 @@ static int on_line(at_line *at, lw_rescale_band b, bool edge, ptrdiff_t tile)
 {
     const int n = edge ? 1 : LW_RESCALE_LINE;
     for (int i = 0; i < n; i++) {
-        const int number = edge ? 4 : LW_MIN(i, 5);
+        const int number = lw_rescale_number_of(i, edge);
         const ptrdiff_t point = edge ? 0 : i < 4 ? tile : i == 4 ? b.edge + tile : 4 * tile + i - 5;
         at[i] = (at_line){number, point, points(b, number)};
     }

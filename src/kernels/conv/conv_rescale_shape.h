@@ -80,6 +80,12 @@ static inline int64_t lw_rescale_products_at(const lw_rescale *z, int64_t task)
     return z->rows * (z->blocks * z->ldv + task * LW_GEMM_COLS);
 }
 
+/* The number that point i of a tile of a line, or the point of the edge, is multiplied by. */
+static inline int lw_rescale_number_of(ptrdiff_t i, bool edge)
+{
+    return edge ? 4 : (int)LW_MIN(i, 5);
+}
+
 /* Cells of a block: image by image, line by line, edges first. */
 static inline ptrdiff_t lw_rescale_cells(const lw_rescale_block *b)
 {

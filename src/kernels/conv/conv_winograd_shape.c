@@ -88,9 +88,9 @@ static void cut_up(lw_wino *w, bool alone)
     const ptrdiff_t cols = w->plain ? PLAIN_COLS : LW_GEMM_COLS;
     if (w->shared)
         cut(w, tallest(w, BLOCK_MOST, whole / cols), cols);
+    /* Parts of plain filters would each read all of them. */
     const int64_t tasks = w->blocks * w->col_groups;
-    if (w->shared && !w->plain &&
-        tasks < FEW_TASKS) /* parts of plain filters would each read all of them */
+    if (w->shared && !w->plain && tasks < FEW_TASKS)
         w->parts = lw_wino_parts(tasks, w->numbers * w->steps * w->cols);
 }
 
