@@ -35,6 +35,10 @@ set(SOURCES
   conv/conv_winograd_ref.c
   conv/conv_winograd_rule.c
   conv/conv_winograd_shape.c
+  conv/conv_winograd_u8_avx2.c
+  conv/conv_winograd_u8_avx512.c
+  conv/conv_winograd_u8_avx512bf16.c
+  conv/conv_winograd_u8_avxvnni.c
   conv/conv_u8_ref.c
   gemm/gemm_avx2.c
   gemm/gemm_avx512.c

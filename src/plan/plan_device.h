@@ -127,7 +127,7 @@ typedef struct lw_device {
     bool bf16_values;
     /* May products of f32 write bf16, too? */
     bool f32_to_bf16;
-    /* Is product n faster in f32 than on operands of type `num`? NULL: no. */
+    /* Is product, or attention, n faster in f32 than on operands of type `num`? NULL: no. */
     bool (*wide)(void *self, const lw_graph *g, const lw_node *n, lw_num num);
     /* Is this chain of convolutions on so many pictures faster strip by strip? NULL: no. */
     bool (*chain)(void *self, const lw_attr_conv_chain *a, int32_t pictures);

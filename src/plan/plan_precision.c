@@ -23,8 +23,8 @@
  * concatenations are bf16, and so is what the first layer's product of f32 makes, where the device lets it. Not the stream of a
  * transformer, which its LayerNorms read in f32.
  *
- * Attention reads and writes bf16 likewise (under int8 too), and its gradient reads it: scores
- * that are made again there are the same ones. Patches, a convolution
+ * Attention reads and writes bf16 likewise (under int8 where the device does not say that f32 is faster), and its
+ * gradient reads it: scores that are made again there are the same ones. Patches, a convolution
  * whose stride is its kernel, of too few channels for a narrow one are the rows of a matrix product
  * under bf16. Must not change anything else.
  */
@@ -166,10 +166,14 @@ static void note_gap(precision *p, const lw_graph *g, const lw_node *n)
         snprintf(p->gap, sizeof p->gap, "%s", name);
 }
 
-/* Is input i of attention, or of its gradient, read as bf16? All but log-sums are, under int8 too. */
-static bool low_attention(const lw_node *n, int i)
+/* Is input i of attention, or of its gradient, read as bf16? All but log-sums are, under int8 where that is not slower
+ * than f32. */
+static bool low_attention(const precision *p, const lw_graph *g, const lw_node *n, int i)
 {
-    return n->op == LW_OP_ATTENTION || (n->op == LW_OP_ATTENTION_GRAD && i < n->n_in - 1);
+    if (n->op == LW_OP_ATTENTION)
+        return p->num == LW_NUM_BF16 || !p->dev->wide ||
+               !p->dev->wide(p->dev->self, g, n, LW_NUM_BF16);
+    return n->op == LW_OP_ATTENTION_GRAD && i < n->n_in - 1;
 }
 
 /* Does n, whose operands have type `num`, take input i in f32 or bf16, as it comes? A group norm of several pixels,
@@ -216,7 +220,9 @@ static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
             v->bf16 = true;
             continue;
         }
-        lw_num as = low_attention(n, i) ? LW_NUM_BF16 : is_activation(g, n, i) ? num : LW_NUM_F32;
+        lw_num as = low_attention(p, g, n, i) ? LW_NUM_BF16
+                    : is_activation(g, n, i)  ? num
+                                              : LW_NUM_F32;
         v->f32 |= as == LW_NUM_F32;
         v->f32_again |= as == LW_NUM_F32 && n->backward;
         v->bf16 |= as == LW_NUM_BF16;
@@ -419,14 +425,15 @@ static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *r
 {
     lw_val in[LW_MAX_IN] = {{0}};
     typed_val *v = &p->val[n->out[0].id];
-    if (!low_attention(n, 0))
+    const lw_graph *g = r->from;
+    if (!low_attention(p, g, n, 0))
         return false;
     const bool forward = n->op == LW_OP_ATTENTION;
     lw_attr_attention a = *(const lw_attr_attention *)n->attr;
     a.num = LW_NUM_BF16;
     a.store = forward && v->bf16 && !v->f32 ? LW_BF16 : 0;
     for (int i = 0; i < n->n_in; i++)
-        if (low_attention(n, i))
+        if (low_attention(p, g, n, i))
             in[i] = operand_bf16(r, n, i, p);
         else
             in[i] = lw_rewrite_map(r, n->in[i]);

@@ -88,13 +88,13 @@ done
 head -c 300 whole.json >drift-int8/quantization.json
 expect 3 sample drift-int8 --n 1 --precision int8 --output bad.npy
 err_has 'bad JSON'
-awk '/upsamplers/ { skip = 7 } skip-- <= 0' whole.json >drift-int8/quantization.json
+awk '/down_blocks.1.resnets.0.conv_shortcut/ { skip = 7 } skip-- <= 0' whole.json >drift-int8/quantization.json
 expect 0 sample drift-int8 --n 5 --precision int8 --output part.npy
 err_has 'have no range'
-err_has 'up_blocks.0.upsamplers.0.conv.weight'
+err_has 'down_blocks.1.resnets.0.conv_shortcut.weight'
 cmp -s a.npy part.npy && fails 'a missing range makes no difference'
 expect 0 inspect drift-int8 --pass precision --precision int8 --conv direct
-grep -q '= conv2d_dx(%[0-9]*:bf16, .*; up_blocks.0.upsamplers.0.conv' "$out" || fails 'without a range: not bf16'
+grep -q '= conv2d(%[0-9]*:bf16, .*; down_blocks.1.resnets.0.conv_shortcut' "$out" || fails 'without a range: not bf16'
 [ "$(grep -cE '= (conv2d|matmul)(_dx)?\(%[0-9]*:u8, ' "$out")" -eq 30 ] || fails 'not all others are u8'
 cp whole.json drift-int8/quantization.json
 expect 0 inspect drift-int8 --pass precision --precision int8 --conv direct

@@ -533,7 +533,12 @@ static void same_f32(check *t, lw_isa one, lw_isa two)
         SAME(attention);
         SAME(drift);
         SAME(norm);
-        SAME(winograd);
+        SAME(winograd.pack_bf16);
+        SAME(winograd.inputs_bf16);
+        SAME(winograd.products_bf16);
+        SAME(winograd.run_bf16);
+        SAME(winograd.weight_grad);
+        SAME(winograd.weight_grad_bf16);
         SAME(gemm.forward_bf16);
         SAME(gemm.weight_grad_bf16);
         SAME(conv.forward_bf16);
@@ -557,7 +562,8 @@ static void above_avxvnni(check *t)
     lw_kernels_init(&wide, LW_ISA_AVX512);
     if (!low.peak.int8 || wide.peak.int8 || wide.gemm.forward_u8 == low.gemm.forward_u8 ||
         wide.conv.forward_u8 == low.conv.forward_u8 ||
-        wide.conv.data_grad_u8 == low.conv.data_grad_u8)
+        wide.conv.data_grad_u8 == low.conv.data_grad_u8 ||
+        wide.winograd.products_u8 == low.winograd.products_u8)
         fail_msg("a level above avxvnni has rows of it");
     t->compared++;
 }

@@ -167,7 +167,7 @@ static float *pack(check *t, lw_isa isa, const problem *p)
     struct lw_winograd_kernels k = tiles_of(isa, p);
     float *packed = check_out(t, lw_winograd_packed_words(p->m.num, &p->s, p->pass, p->m.tile), 0);
     for (int64_t i = lw_winograd_pack_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0; i--)
-        k.pack(packed, p->w, &p->s, p->pass, p->m.tile, i);
+        k.pack(packed, p->w, &p->s, p->pass, p->m.tile, NULL, i);
     return packed;
 }
 
@@ -180,13 +180,13 @@ static void run_at(check *t, lw_isa isa, const problem *p, float *out, const flo
     float *scratch = check_out(t, n, 0),
           *shared = check_out(t, lw_winograd_shared_words(p->m.num, &p->s, p->pass, p->m.tile), 0);
     for (int64_t i = lw_winograd_input_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0; i--)
-        k.inputs(shared, input(p), &p->s, p->pass, p->m.tile, i);
+        k.inputs(shared, input(p), &p->s, p->pass, p->m.tile, NULL, i);
     for (int64_t i = lw_winograd_product_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0;
          i--)
         k.products(shared, packed, &p->s, p->pass, p->m.tile, i);
     for (int64_t i = lw_winograd_tasks(p->m.num, &p->s, p->pass, p->m.tile) - 1; i >= 0; i--) {
         memset(scratch, 0xff, (size_t)n * sizeof *scratch);
-        k.run(out, input(p), packed, shared, &p->s, p->pass, p->m.tile, e, scratch, i);
+        k.run(out, input(p), packed, shared, &p->s, p->pass, p->m.tile, NULL, e, scratch, i);
     }
 }
 
@@ -455,14 +455,14 @@ static void shared_task(void *arg, int64_t task, int worker)
 {
     const shared_run *r = arg;
     r->k.run(r->out, input(r->p), r->packed, r->inputs, &r->p->s, r->p->pass, r->p->m.tile, NULL,
-             r->scratch + worker * r->per_worker, task);
+             NULL, r->scratch + worker * r->per_worker, task);
 }
 
 static void inputs_task(void *arg, int64_t task, int worker)
 {
     const shared_run *r = arg;
     (void)worker;
-    r->k.inputs(r->inputs, input(r->p), &r->p->s, r->p->pass, r->p->m.tile, task);
+    r->k.inputs(r->inputs, input(r->p), &r->p->s, r->p->pass, r->p->m.tile, NULL, task);
 }
 
 static void products_task(void *arg, int64_t task, int worker)
@@ -527,11 +527,12 @@ static void choice_of_layout(check *t)
 /* Where tiles apply, and that the choice looks at neither batch nor pitch. */
 static void choice(check *t)
 {
-    lw_conv_shape s = shape(1, 16, 16, 128, 128), stride = s, wide = s, pad = s, odd = s;
+    lw_conv_shape s = shape(1, 16, 16, 128, 128), stride = s, wide = s, pad = s, odd = s, deep = s;
     stride.stride = 2;
     wide.KW = 5;
     pad.pad_right = 0;
     odd.C = 127;
+    deep.C = LW_WINOGRAD_MAX_DEPTH_U8 + 4;
     const int got[] = {
         lw_winograd_applies(&s, LW_CONV_FORWARD),
         lw_winograd_applies(&stride, LW_CONV_FORWARD),
@@ -543,12 +544,17 @@ static void choice(check *t)
         lw_winograd_tile(LW_NUM_BF16, &odd, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
         lw_winograd_tile(LW_NUM_BF16, &odd, LW_CONV_DATA_GRAD, t->isa, LW_CONV_MODE_WINOGRAD),
         lw_winograd_tile(LW_NUM_S8, &s, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
+        lw_winograd_tile(LW_NUM_S8, &s, LW_CONV_DATA_GRAD, t->isa, LW_CONV_MODE_WINOGRAD),
+        lw_winograd_tile(LW_NUM_S8, &odd, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
+        lw_winograd_tile(LW_NUM_S8, &deep, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
+        lw_winograd_tile(LW_NUM_S8, &s, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_AUTO) > 0,
         lw_winograd_weight_grad(LW_NUM_F32, &s, t->isa, LW_CONV_MODE_AUTO),
         lw_winograd_weight_grad(LW_NUM_F32, &s, t->isa, LW_CONV_MODE_DIRECT),
         lw_winograd_weight_grad(LW_NUM_F32, &stride, t->isa, LW_CONV_MODE_WINOGRAD),
     };
     const int low = t->isa >= LW_ISA_AVX512BF16 ? 2 : 0;
-    const int want[] = {1, 0, 0, 0, 0, 1, 0, 0, low, 0, t->isa > LW_ISA_REF, 0, 0};
+    const int want[] = {
+        1, 0, 0, 0, 0, 1, 0, 0, low, 4, 0, 0, 0, t->isa == LW_ISA_AVX2, t->isa > LW_ISA_REF, 0, 0};
     check_same(t, got, want, sizeof want, "where Winograd applies");
     for (int side = 1; side <= 70; side += side % 2 ? 1 : side - 1)
         for (int c = 1; c <= 512; c *= 2)

@@ -138,20 +138,31 @@ static float *shared(const lw_task *t)
     return t->work ? (float *)(void *)((char *)t->work + a->shared_at) : NULL;
 }
 
+/* What they ask of bytes. */
+static const lw_quant *quant(lw_quant *q, const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    if (a->pack.num != LW_NUM_S8)
+        return NULL;
+    *q = lw_cpu_quant(&a->pack, t->in[4], weights(t));
+    return q;
+}
+
 static void inputs_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
     const struct lw_winograd_kernels *k = &a->pack.k->winograd;
-    (a->pack.num == LW_NUM_BF16 ? k->inputs_bf16 : k->inputs)(shared(t), t->in[0], &a->s,
-                                                              a->pack.pass, a->pack.tile, t->index);
+    lw_winograd_inputs_fn *const fn[CPU_NUMS] = {k->inputs, k->inputs_bf16, k->inputs_u8};
+    lw_quant q;
+    fn[a->pack.num](shared(t), t->in[0], &a->s, a->pack.pass, a->pack.tile, quant(&q, t), t->index);
 }
 
 static void products_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
     const struct lw_winograd_kernels *k = &a->pack.k->winograd;
-    (a->pack.num == LW_NUM_BF16 ? k->products_bf16 : k->products)(
-        shared(t), weights(t), &a->s, a->pack.pass, a->pack.tile, t->index);
+    lw_winograd_products_fn *const fn[CPU_NUMS] = {k->products, k->products_bf16, k->products_u8};
+    fn[a->pack.num](shared(t), weights(t), &a->s, a->pack.pass, a->pack.tile, t->index);
 }
 
 static lw_epilogue pass_epilogue(const lw_task *t)
@@ -165,9 +176,10 @@ static void tiles_task(const lw_task *t)
     const conv_arg *a = t->arg;
     const lw_epilogue e = pass_epilogue(t);
     const struct lw_winograd_kernels *k = &a->pack.k->winograd;
-    (a->pack.num == LW_NUM_BF16 ? k->run_bf16 : k->run)(t->out[0], t->in[0], weights(t), shared(t),
-                                                        &a->s, a->pack.pass, a->pack.tile, &e,
-                                                        t->scratch, t->index);
+    lw_winograd_run_fn *const fn[CPU_NUMS] = {k->run, k->run_bf16, k->run_u8};
+    lw_quant q;
+    fn[a->pack.num](t->out[0], t->in[0], weights(t), shared(t), &a->s, a->pack.pass, a->pack.tile,
+                    quant(&q, t), &e, t->scratch, t->index);
 }
 
 /* ---- with the tiles of conv_rescale.h -------------------------------------------------------- */
@@ -382,22 +394,25 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
  * f32 where direct bf16 gains twice (docs/performance-zen4.md): bf16 without tiles keeps narrow layers, whose
  * transforms cost more, and pictures of one tile. On tile registers direct bf16 beats all others, but for
  * fewer channels than fill half of one: their words of two are no faster than f32 where there are such.
- * Elsewhere bf16 is widened to f32 first and gains nothing. Bytes beat all tiles where the machine
- * multiplies them, and lose to those of 4x4 elsewhere. */
+ * Elsewhere bf16 is widened to f32 first and gains nothing, and attention, which widens its keys and values for every few rows, takes
+ * twice as long. Bytes beat all tiles of f32 where the machine multiplies them, or where they have tiles themselves, and lose to those
+ * of 4x4 and of conv_rescale.h elsewhere. */
 bool lw_cpu_wide(void *self, const lw_graph *g, const lw_node *n, lw_num num)
 {
     enum { NARROW = 32, HALF_A_TILE = 16 };
     const lw_device *d = self; /* self begins with the lw_device */
-    bool dx = n->op == LW_OP_CONV2D_DX;
+    const bool dx = n->op == LW_OP_CONV2D_DX, low = d->kernels->isa >= LW_ISA_AVX512BF16;
+    if (n->op == LW_OP_ATTENTION)
+        return !low;
     if (!dx && n->op != LW_OP_CONV2D)
         return false;
     lw_conv_shape s = lw_cpu_node_conv_shape(g, n, 1);
     const lw_conv_pass pass = dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
     int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, pass);
-    bool low = d->kernels->isa >= LW_ISA_AVX512BF16;
     bool bytes = low || d->kernels->isa == LW_ISA_AVXVNNI;
     if (num == LW_NUM_S8)
-        return !bytes && tile == 4;
+        return !bytes && !lw_cpu_conv_tile(d, num, &s, pass) &&
+               (tile == 4 || lw_cpu_rescales(d, &s, pass));
     if (!low)
         return tile != 0 || lw_cpu_rescales(d, &s, pass);
     if (d->kernels->isa >= LW_ISA_AMX)

@@ -90,14 +90,15 @@ static void pack_conv(const cpu_pack *p, void *dst, const float *w, int64_t task
 {
     const struct lw_conv_kernels *k = &p->k->conv;
     const struct lw_winograd_kernels *tiles = &p->k->winograd;
+    lw_winograd_pack_fn *const tile[CPU_NUMS] = {tiles->pack, tiles->pack_bf16, tiles->pack_u8};
+    const float *scale = (const float *)((const char *)dst + p->scale_at);
+    const lw_quant q = {.b_scale = scale};
     if (p->tile == CPU_RESCALE)
         p->k->rescale.pack(dst, w, &p->shape, p->pass, task);
     else if (p->tile)
-        (p->num == LW_NUM_BF16 ? tiles->pack_bf16 : tiles->pack)(dst, w, &p->shape, p->pass,
-                                                                 p->tile, task);
+        tile[p->num](dst, w, &p->shape, p->pass, p->tile, &q, task);
     else if (p->num == LW_NUM_S8)
-        k->pack_s8(dst, w, &p->shape, p->pass, (const float *)((const char *)dst + p->scale_at),
-                   task);
+        k->pack_s8(dst, w, &p->shape, p->pass, scale, task);
     else if (p->num == LW_NUM_BF16)
         k->pack_bf16(dst, w, &p->shape, p->pass, task);
     else if (p->num == LW_NUM_BF16X3)

@@ -56,6 +56,8 @@ bool lw_cpu_upconv_pays(void *self, const lw_node *n, const lw_attr_conv *up, lw
 {
     const lw_device *d = self; /* self begins with the lw_device */
     lw_conv_shape s = lw_cpu_conv_shape(n->attr, 1);
+    if (num == LW_NUM_S8)
+        return true;
     if (n->op == LW_OP_CONV2D_DX)
         return lw_cpu_conv_tile(d, num, &s, LW_CONV_DATA_GRAD) != 4;
     if (lw_cpu_conv_tile(d, num, &s, LW_CONV_FORWARD) != 4)

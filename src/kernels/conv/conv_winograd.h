@@ -24,7 +24,7 @@
 
 #include "kernels/conv/conv.h"
 
-enum { LW_WINOGRAD_MAX_DEPTH = 4096 }; /* channels summed over */
+enum { LW_WINOGRAD_MAX_DEPTH = 4096, LW_WINOGRAD_MAX_DEPTH_U8 = 1840 }; /* channels summed over */
 
 /* May the pass of this convolution be computed with tiles? 3x3, stride 1, pads 1, channels in
  * range. */
@@ -89,10 +89,10 @@ int64_t lw_winograd_scratch_words(lw_num num, const lw_conv_shape *s, lw_conv_pa
 
 /* Below, `in` is f32 or bf16 and the words hold the same. packed (64-byte aligned) <- w [O][3][3][C]. */
 typedef void lw_winograd_pack_fn(float *packed, const float *w, const lw_conv_shape *s,
-                                 lw_conv_pass pass, int tile, int64_t task);
+                                 lw_conv_pass pass, int tile, const lw_quant *q, int64_t task);
 /* shared (64-byte aligned) <- transformed inputs. */
 typedef void lw_winograd_inputs_fn(float *shared, const void *in, const lw_conv_shape *s,
-                                   lw_conv_pass pass, int tile, int64_t task);
+                                   lw_conv_pass pass, int tile, const lw_quant *q, int64_t task);
 /* shared <- products of the inputs there with the weights. */
 typedef void lw_winograd_products_fn(float *shared, const float *packed, const lw_conv_shape *s,
                                      lw_conv_pass pass, int tile, int64_t task);
@@ -101,7 +101,8 @@ typedef void lw_winograd_products_fn(float *shared, const float *packed, const l
  * `e` may be NULL. */
 typedef void lw_winograd_run_fn(void *out, const void *in, const float *packed, const float *shared,
                                 const lw_conv_shape *s, lw_conv_pass pass, int tile,
-                                const lw_epilogue *e, float *scratch, int64_t task);
+                                const lw_quant *q, const lw_epilogue *e, float *scratch,
+                                int64_t task);
 
 /*
  * Weight gradients, 3x3, stride 1 and pads 1: as those of conv.h (all tasks, barrier, all combine tasks, which may be 0), in tiles
@@ -127,6 +128,10 @@ struct lw_winograd_kernels {
     lw_winograd_inputs_fn *inputs_bf16;
     lw_winograd_products_fn *products_bf16;
     lw_winograd_run_fn *run_bf16;
+    lw_winograd_pack_fn *pack_u8;
+    lw_winograd_inputs_fn *inputs_u8;
+    lw_winograd_products_fn *products_u8;
+    lw_winograd_run_fn *run_u8;
     lw_winograd_weight_grad_fn *weight_grad;
     lw_winograd_weight_grad_fn *weight_grad_bf16;
     lw_conv_weight_grad_combine_fn *weight_grad_combine;

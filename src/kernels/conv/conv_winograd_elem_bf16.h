@@ -8,6 +8,7 @@
 
 #define wino_tile_run LWV(lw_tile_run_bf16)
 #define WINO_NUM LW_NUM_BF16
+#define WINO_WHOLE 0
 enum { WINO_LOW = 1 };
 
 LW_WORD void wino_store(float *v, ptrdiff_t k, vf x)

@@ -13,6 +13,20 @@
  *
  * a and b are short binary fractions, so that the constants of the input and output transforms are
  * exact; which ones was found by measuring (docs/performance-zen4.md, "Winograd").
+ *
+ * F(4,3) of whole numbers, u8 inputs and s8 taps, interpolates at 0, 1, -1, 2, -1/2 and infinity:
+ *   input    t0 = 2 d0 + 3 d1 - 4 d2 - 3 d3 + 2 d4      t5 = 2 d1 + 3 d2 - 4 d3 - 3 d4 + 2 d5
+ *            t1 = -2 d1 - 5 d2 - d3 + 2 d4              t2 = 2 d1 + d2 - 5 d3 + 2 d4
+ *            t3 = -d1 - 2 d2 + d3 + 2 d4                t4 = 2 d1 - d2 - 2 d3 + d4
+ *   filter   u0 = 15 g0, u1,u2 = -+5 (g0 +- g1 + g2), u3 = g0 + 2 g1 + 4 g2, u4 = -4 g0 + 2 g1 - g2, u5 = 15 g2
+ *   output   30 y_k = m0 [k = 0] + (m1 + (-1)^k m2) + 2^k m3 + (-1)^k 2^(3-k) m4 + m5 [k = 3]
+ *
+ * Of squares, at bytes that are largest in size: |t| <= 14 x 7 x 255 = 24,990 and |u| <= 15 x 15 x 127 = 28,575 are s16, two
+ * products together, 1,428,178,500, s32. Sums over channels and outputs are taken modulo 2^32, which no addition or
+ * multiplication minds: what comes out is 900 y modulo 2^32, times the inverse of 225 that is 4 y, and y where it is
+ * below 2^29 in size, which LW_WINOGRAD_MAX_DEPTH_U8 channels are. So results are exact: the sums that
+ * computing directly gives. These points, and not the usual 0, +-1, +-2, since of each pair that is equal modulo 2, {0, 2},
+ * {1, -1} and {infinity, -1/2}, differences have one factor of 2: four bits less would be left of y.
  */
 #ifndef LW_KERNELS_CONV_WINOGRAD_POINTS_H
 #define LW_KERNELS_CONV_WINOGRAD_POINTS_H
@@ -27,5 +41,9 @@
 #define LW_WINO_N0 (LW_WINO_A2 * LW_WINO_B2)
 #define LW_WINO_NA (2.0 * LW_WINO_A2 * (LW_WINO_A2 - LW_WINO_B2))
 #define LW_WINO_NB (2.0 * LW_WINO_B2 * (LW_WINO_B2 - LW_WINO_A2))
+
+/* 900 y modulo 2^32 is y times four after this: 225 times it is 1 modulo 2^32. */
+#define LW_WINO_U8_INVERSE 0x87654321u
+enum { LW_WINO_U8_SHIFT = 2 };
 
 #endif

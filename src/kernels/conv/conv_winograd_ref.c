@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd convolution, reference: obvious loops, everything but the stored weights in double.
- * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers. Of bf16 (`low`), which F(2x2) alone has, points are made in f32 steps
- * and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. */
+ * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers. Of bf16, which F(2x2) alone has, points are made in f32 steps
+ * and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. Of u8, which F(4x4) alone
+ * has, points are whole numbers, and all of it is exact. */
 #include "kernels/conv/conv_winograd_points.h"
 #include "kernels/conv/conv_winograd_shape.h"
 #include "kernels/gemm/gemm_ref.h"
@@ -22,11 +23,21 @@ static void filter_line_low(double *u, ptrdiff_t step, double g0, double g1, dou
     u[3 * step] = g2;
 }
 
-static void filter_line(double *u, ptrdiff_t step, double g0, double g1, double g2, int tile,
-                        bool low)
+static void filter_line_u8(double *u, ptrdiff_t step, double g0, double g1, double g2)
 {
-    if (low) {
-        filter_line_low(u, step, g0, g1, g2);
+    u[0] = 15 * g0;
+    u[step] = -5 * (g0 + g1 + g2);
+    u[2 * step] = 5 * (g0 - g1 + g2);
+    u[3 * step] = g0 + 2 * g1 + 4 * g2;
+    u[4 * step] = -4 * g0 + 2 * g1 - g2;
+    u[5 * step] = 15 * g2;
+}
+
+static void filter_line(double *u, ptrdiff_t step, double g0, double g1, double g2, int tile,
+                        lw_num num)
+{
+    if (num != LW_NUM_F32) {
+        (num == LW_NUM_S8 ? filter_line_u8 : filter_line_low)(u, step, g0, g1, g2);
         return;
     }
     if (tile == 2) {
@@ -44,11 +55,25 @@ static void filter_line(double *u, ptrdiff_t step, double g0, double g1, double 
     u[5 * step] = g2;
 }
 
-static void input_line(double *t, const double *d, ptrdiff_t step, int tile)
+static void input_line_u8(double *t, const double *x, ptrdiff_t step)
+{
+    t[0] = 2 * x[0] + 3 * x[1] - 4 * x[2] - 3 * x[3] + 2 * x[4];
+    t[step] = -2 * x[1] - 5 * x[2] - x[3] + 2 * x[4];
+    t[2 * step] = 2 * x[1] + x[2] - 5 * x[3] + 2 * x[4];
+    t[3 * step] = -x[1] - 2 * x[2] + x[3] + 2 * x[4];
+    t[4 * step] = 2 * x[1] - x[2] - 2 * x[3] + x[4];
+    t[5 * step] = 2 * x[1] + 3 * x[2] - 4 * x[3] - 3 * x[4] + 2 * x[5];
+}
+
+static void input_line(double *t, const double *d, ptrdiff_t step, int tile, lw_num num)
 {
     double x[LW_WINO_MAX_SIDE];
     for (int i = 0; i < tile + 2; i++)
         x[i] = d[i * step];
+    if (num == LW_NUM_S8) {
+        input_line_u8(t, x, step);
+        return;
+    }
     if (tile == 2) {
         t[0] = x[0] - x[2];
         t[step] = x[1] + x[2];
@@ -64,8 +89,22 @@ static void input_line(double *t, const double *d, ptrdiff_t step, int tile)
     t[5 * step] = a2 * b2 * x[1] - (a2 + b2) * x[3] + x[5];
 }
 
-static void output_line(double *y, const double *m, ptrdiff_t step, int tile)
+static void output_line_u8(double *y, const double *m, ptrdiff_t step)
 {
+    const double *m3 = m + 3 * step, *m4 = m + 4 * step;
+    const double s = m[step] + m[2 * step], d = m[step] - m[2 * step], last = m[5 * step];
+    y[0] = (m[0] + s + *m3 + 8 * *m4) / 30;
+    y[step] = (d + 2 * *m3 - 4 * *m4) / 30;
+    y[2 * step] = (s + 4 * *m3 + 2 * *m4) / 30;
+    y[3 * step] = (d + 8 * *m3 - *m4 + last) / 30;
+}
+
+static void output_line(double *y, const double *m, ptrdiff_t step, int tile, lw_num num)
+{
+    if (num == LW_NUM_S8) {
+        output_line_u8(y, m, step);
+        return;
+    }
     double s = m[step] + m[2 * step], d = m[step] - m[2 * step];
     if (tile == 2) {
         double last = m[3 * step];
@@ -81,44 +120,49 @@ static void output_line(double *y, const double *m, ptrdiff_t step, int tile)
 }
 
 /* Number i of packed weights. */
-static void put_weight(float *packed, ptrdiff_t i, double v, bool low)
+static void put_weight(float *packed, ptrdiff_t i, double v, lw_num num)
 {
-    if (low)
+    if (num == LW_NUM_S8)
+        ((int16_t *)(void *)packed)[i] = (int16_t)v;
+    else if (num == LW_NUM_BF16)
         ((lw_bf16 *)(void *)packed)[i] = lw_bf16_of_f32((float)v);
     else
         packed[i] = (float)v;
 }
-static double get_weight(const float *packed, ptrdiff_t i, bool low)
+static double get_weight(const float *packed, ptrdiff_t i, lw_num num)
 {
-    return (double)(low ? lw_bf16_to_f32(((const lw_bf16 *)(const void *)packed)[i]) : packed[i]);
+    if (num == LW_NUM_S8)
+        return (double)((const int16_t *)(const void *)packed)[i];
+    return (double)(num == LW_NUM_BF16 ? lw_bf16_to_f32(((const lw_bf16 *)(const void *)packed)[i])
+                                       : packed[i]);
 }
 
 /* u[points] <- the filter of these taps. */
-static void transform_filter(double *u, const double *tap, const lw_wino *z, bool low)
+static void transform_filter(double *u, const double *tap, const lw_wino *z, lw_num num)
 {
     double half[LW_WINO_MAX_SIDE * 3];
     for (int x = 0; x < 3; x++)
-        filter_line(half + x, 3, tap[x], tap[3 + x], tap[6 + x], z->tile, low);
+        filter_line(half + x, 3, tap[x], tap[3 + x], tap[6 + x], z->tile, num);
     for (ptrdiff_t y = 0; y < z->side; y++)
         filter_line(u + y * z->side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], z->tile,
-                    low);
+                    num);
 }
 
 /* u[points] <- the packed filter of channels k and n. */
 static void get_points(double *u, const float *packed, const lw_wino *z, ptrdiff_t k, ptrdiff_t n,
-                       bool low)
+                       lw_num num)
 {
     double number[LW_WINO_MAX_POINTS];
     for (ptrdiff_t p = 0; p < z->numbers; p++)
-        (z->plain ? number : u)[p] = get_weight(packed, (p * z->K + k) * z->N + n, low);
+        (z->plain ? number : u)[p] = get_weight(packed, (p * z->K + k) * z->N + n, num);
     if (z->plain)
-        transform_filter(u, number, z, low);
+        transform_filter(u, number, z, num);
 }
 
 static void pack(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass, int tile,
-                 int64_t task, bool low)
+                 const lw_quant *q, int64_t task, lw_num num)
 {
-    lw_wino z = lw_wino_of(low ? LW_NUM_BF16 : LW_NUM_F32, s, pass, tile);
+    lw_wino z = lw_wino_of(num, s, pass, tile);
     ptrdiff_t cols = lw_gemm_pack_cols(z.N, z.K * z.points);
     ptrdiff_t n1 = LW_MIN((task + 1) * cols, z.N);
     for (ptrdiff_t n = task * cols; n < n1; n++)
@@ -126,28 +170,38 @@ static void pack(float *packed, const float *w, const lw_conv_shape *s, lw_conv_
             double tap[9], u[LW_WINO_MAX_POINTS];
             bool forward = pass == LW_CONV_FORWARD;
             const float *g = w + (forward ? n * 9 * s->C + k : k * 9 * s->C + n);
-            for (int i = 0; i < 9; i++)
-                tap[i] = (double)g[(forward ? i : 8 - i) * s->C];
-            transform_filter(u, tap, &z, low);
+            for (int i = 0; i < 9; i++) {
+                const float v = g[(forward ? i : 8 - i) * s->C];
+                tap[i] = num == LW_NUM_S8 ? lw_s8_of_f32(v, q->b_scale[n]) : (double)v;
+            }
+            transform_filter(u, tap, &z, num);
             for (ptrdiff_t p = 0; p < z.numbers; p++)
-                put_weight(packed, (p * z.K + k) * z.N + n, z.plain ? tap[p] : u[p], low);
+                put_weight(packed, (p * z.K + k) * z.N + n, z.plain ? tap[p] : u[p], num);
         }
 }
 
 void lw_winograd_pack_ref(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass,
-                          int tile, int64_t task)
+                          int tile, const lw_quant *q, int64_t task)
 {
-    pack(packed, w, s, pass, tile, task, false);
+    pack(packed, w, s, pass, tile, q, task, LW_NUM_F32);
 }
 void lw_winograd_pack_bf16_ref(float *packed, const float *w, const lw_conv_shape *s,
-                               lw_conv_pass pass, int tile, int64_t task)
+                               lw_conv_pass pass, int tile, const lw_quant *q, int64_t task)
 {
-    pack(packed, w, s, pass, tile, task, true);
+    pack(packed, w, s, pass, tile, q, task, LW_NUM_BF16);
+}
+void lw_winograd_pack_u8_ref(float *packed, const float *w, const lw_conv_shape *s,
+                             lw_conv_pass pass, int tile, const lw_quant *q, int64_t task)
+{
+    pack(packed, w, s, pass, tile, q, task, LW_NUM_S8);
 }
 
-static double get_input(const void *in, ptrdiff_t i, bool low)
+static double get_input(const void *in, ptrdiff_t i, lw_num num)
 {
-    return (double)(low ? lw_bf16_to_f32(((const lw_bf16 *)in)[i]) : ((const float *)in)[i]);
+    if (num == LW_NUM_S8)
+        return (double)((const uint8_t *)in)[i];
+    return (double)(num == LW_NUM_BF16 ? lw_bf16_to_f32(((const lw_bf16 *)in)[i])
+                                       : ((const float *)in)[i]);
 }
 
 static void round_f32(double *v, ptrdiff_t n)
@@ -157,117 +211,122 @@ static void round_f32(double *v, ptrdiff_t n)
 }
 
 /* v [points][K] of the tile of this image whose first output is (y0, x0). */
-static void input_tile(double *v, const void *in, ptrdiff_t image, const lw_wino *z, ptrdiff_t y0,
-                       ptrdiff_t x0, bool low)
+static void input_tile(double *v, const void *in, ptrdiff_t image, const lw_wino *z,
+                       const lw_quant *q, ptrdiff_t y0, ptrdiff_t x0, lw_num num)
 {
+    const bool low = num == LW_NUM_BF16;
+    const double zero = q ? (double)q->a_zero
+                          : 0.0; /* which tiles of the fast kernels take away at the end */
     for (ptrdiff_t k = 0; k < z->K; k++) {
         double d[LW_WINO_MAX_POINTS], t[LW_WINO_MAX_POINTS];
         for (ptrdiff_t i = 0; i < z->points; i++) {
             ptrdiff_t y = y0 - 1 + i / z->side, x = x0 - 1 + i % z->side;
             bool inside = y >= 0 && y < z->H && x >= 0 && x < z->W;
             ptrdiff_t pixel = (image * z->H + y) * z->W + x;
-            d[i] = inside ? get_input(in, pixel * z->ld_in + k, low) : 0.0;
+            d[i] = inside ? get_input(in, pixel * z->ld_in + k, num) - zero : 0.0;
         }
         for (ptrdiff_t x = 0; x < z->side; x++)
-            input_line(t + x, d + x, z->side, z->tile);
+            input_line(t + x, d + x, z->side, z->tile, num);
         if (low)
             round_f32(t, z->points);
         for (ptrdiff_t y = 0; y < z->side; y++)
-            input_line(t + y * z->side, t + y * z->side, 1, z->tile);
+            input_line(t + y * z->side, t + y * z->side, 1, z->tile, num);
         for (ptrdiff_t p = 0; p < z->points; p++)
             v[p * z->K + k] = low ? (double)lw_bf16_to_f32(lw_bf16_of_f32((float)t[p])) : t[p];
     }
 }
 
-static void output_tile(void *out, const double *m, const lw_wino *z, const lw_epilogue *e,
-                        ptrdiff_t image, ptrdiff_t y0, ptrdiff_t x0, ptrdiff_t n)
+static void output_tile(void *out, const double *m, const lw_wino *z, const lw_quant *q,
+                        const lw_epilogue *e, ptrdiff_t image, ptrdiff_t y0, ptrdiff_t x0,
+                        ptrdiff_t n, lw_num num)
 {
+    const double scale = q ? (double)q->a_scale * (double)q->b_scale[n] : 1.0;
     double half[LW_WINO_MAX_POINTS], y[LW_WINO_MAX_POINTS];
     for (ptrdiff_t i = 0; i < z->side; i++)
-        output_line(half + i, m + i, z->side, z->tile);
+        output_line(half + i, m + i, z->side, z->tile, num);
     for (ptrdiff_t i = 0; i < z->tile; i++)
-        output_line(y + i * z->tile, half + i * z->side, 1, z->tile);
+        output_line(y + i * z->tile, half + i * z->side, 1, z->tile, num);
     for (ptrdiff_t i = 0; i < z->tile * z->tile; i++) {
         ptrdiff_t oy = y0 + i / z->tile, ox = x0 + i % z->tile;
         if (oy >= z->H || ox >= z->W)
             continue;
         ptrdiff_t row = (image * z->H + oy) * z->W + ox;
-        lw_store_ref(out, row * z->ld_out + n, y[i], e, image, row, n);
+        lw_store_ref(out, row * z->ld_out + n, y[i] * scale, e, image, row, n);
     }
 }
 
 /* Nothing: `run` transforms and multiplies tile by tile, in double. */
-void lw_winograd_inputs_ref(float *shared, const void *in, const lw_conv_shape *s,
-                            lw_conv_pass pass, int tile, int64_t task)
-{
-    (void)shared, (void)in, (void)s, (void)pass, (void)tile, (void)task;
-}
-void lw_winograd_inputs_bf16_ref(float *shared, const void *in, const lw_conv_shape *s,
-                                 lw_conv_pass pass, int tile, int64_t task)
-{
-    (void)shared, (void)in, (void)s, (void)pass, (void)tile, (void)task;
-}
-
-void lw_winograd_products_ref(float *shared, const float *packed, const lw_conv_shape *s,
-                              lw_conv_pass pass, int tile, int64_t task)
-{
-    (void)shared, (void)packed, (void)s, (void)pass, (void)tile, (void)task;
-}
-void lw_winograd_products_bf16_ref(float *shared, const float *packed, const lw_conv_shape *s,
-                                   lw_conv_pass pass, int tile, int64_t task)
-{
-    (void)shared, (void)packed, (void)s, (void)pass, (void)tile, (void)task;
-}
+#define NOTHING_BEFORE(inputs, products)                                                         \
+    void inputs(float *shared, const void *in, const lw_conv_shape *s, lw_conv_pass pass,        \
+                int tile, const lw_quant *q, int64_t task)                                       \
+    {                                                                                            \
+        (void)shared, (void)in, (void)s, (void)pass, (void)tile, (void)q, (void)task;            \
+    }                                                                                            \
+    void products(float *shared, const float *packed, const lw_conv_shape *s, lw_conv_pass pass, \
+                  int tile, int64_t task)                                                        \
+    {                                                                                            \
+        (void)shared, (void)packed, (void)s, (void)pass, (void)tile, (void)task;                 \
+    }
+NOTHING_BEFORE(lw_winograd_inputs_ref, lw_winograd_products_ref)
+NOTHING_BEFORE(lw_winograd_inputs_bf16_ref, lw_winograd_products_bf16_ref)
+NOTHING_BEFORE(lw_winograd_inputs_u8_ref, lw_winograd_products_u8_ref)
 
 enum { COLUMNS = 16 }; /* whose weights lie side by side */
 
 /* `count` channels of a tile whose points are v. */
 static void columns(void *out, const double *v, const float *packed, const lw_wino *z,
-                    const lw_epilogue *e, ptrdiff_t image, ptrdiff_t y0, ptrdiff_t x0, ptrdiff_t n0,
-                    ptrdiff_t count, bool low)
+                    const lw_quant *q, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t y0,
+                    ptrdiff_t x0, ptrdiff_t n0, ptrdiff_t count, lw_num num)
 {
     double m[COLUMNS][LW_WINO_MAX_POINTS] = {{0}}, u[LW_WINO_MAX_POINTS], by[LW_WINO_MAX_POINTS];
     for (ptrdiff_t k = 0; k < z->K; k++) {
         for (ptrdiff_t p = 0; p < z->points; p++)
             by[p] = v[p * z->K + k];
         for (ptrdiff_t n = 0; n < count; n++) {
-            get_points(u, packed, z, k, n0 + n, low);
+            get_points(u, packed, z, k, n0 + n, num);
             for (ptrdiff_t p = 0; p < z->points; p++)
                 m[n][p] += by[p] * u[p];
         }
     }
     for (ptrdiff_t n = 0; n < count; n++)
-        output_tile(out, m[n], z, e, image, y0, x0, n0 + n);
+        output_tile(out, m[n], z, q, e, image, y0, x0, n0 + n, num);
 }
 
 static void run(void *out, const void *in, const float *packed, const lw_conv_shape *s,
-                lw_conv_pass pass, int tile, const lw_epilogue *e, float *scratch, int64_t task,
-                bool low)
+                lw_conv_pass pass, int tile, const lw_quant *q, const lw_epilogue *e,
+                float *scratch, int64_t task, lw_num num)
 {
-    lw_wino z = lw_wino_of(low ? LW_NUM_BF16 : LW_NUM_F32, s, pass, tile);
+    lw_wino z = lw_wino_of(num, s, pass, tile);
     double *v = (double *)(void *)scratch;
     int64_t block = lw_wino_block(&z, task), group = lw_wino_group(&z, task);
     ptrdiff_t n1 = LW_MIN((group + 1) * z.cols, z.N), per_image = z.tiles_y * z.tiles_x;
     for (int64_t t = lw_wino_first(&z, block); t < lw_wino_first(&z, block + 1); t++) {
         ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * z.tile,
                   x0 = t % z.tiles_x * z.tile;
-        input_tile(v, in, image, &z, y0, x0, low);
+        input_tile(v, in, image, &z, q, y0, x0, num);
         for (ptrdiff_t n = group * z.cols; n < n1; n += COLUMNS)
-            columns(out, v, packed, &z, e, image, y0, x0, n, LW_MIN(n1 - n, COLUMNS), low);
+            columns(out, v, packed, &z, q, e, image, y0, x0, n, LW_MIN(n1 - n, COLUMNS), num);
     }
 }
 
 void lw_winograd_run_ref(void *out, const void *in, const float *packed, const float *shared,
-                         const lw_conv_shape *s, lw_conv_pass pass, int tile, const lw_epilogue *e,
-                         float *scratch, int64_t task)
+                         const lw_conv_shape *s, lw_conv_pass pass, int tile, const lw_quant *q,
+                         const lw_epilogue *e, float *scratch, int64_t task)
 {
     (void)shared;
-    run(out, in, packed, s, pass, tile, e, scratch, task, false);
+    run(out, in, packed, s, pass, tile, q, e, scratch, task, LW_NUM_F32);
 }
 void lw_winograd_run_bf16_ref(void *out, const void *in, const float *packed, const float *shared,
                               const lw_conv_shape *s, lw_conv_pass pass, int tile,
-                              const lw_epilogue *e, float *scratch, int64_t task)
+                              const lw_quant *q, const lw_epilogue *e, float *scratch, int64_t task)
 {
     (void)shared;
-    run(out, in, packed, s, pass, tile, e, scratch, task, true);
+    run(out, in, packed, s, pass, tile, q, e, scratch, task, LW_NUM_BF16);
+}
+void lw_winograd_run_u8_ref(void *out, const void *in, const float *packed, const float *shared,
+                            const lw_conv_shape *s, lw_conv_pass pass, int tile, const lw_quant *q,
+                            const lw_epilogue *e, float *scratch, int64_t task)
+{
+    (void)shared;
+    run(out, in, packed, s, pass, tile, q, e, scratch, task, LW_NUM_S8);
 }

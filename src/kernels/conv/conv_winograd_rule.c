@@ -54,12 +54,22 @@ static int tile_bf16(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_c
     return mode == LW_CONV_MODE_AUTO && little ? 0 : 2;
 }
 
+static int tile_u8(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
+{
+    if (pass != LW_CONV_FORWARD || s->C % 4 || s->C > LW_WINOGRAD_MAX_DEPTH_U8)
+        return 0;
+    const bool little = s->C < MIN_CHANNELS || s->O < MIN_CHANNELS || (s->H <= 4 && s->W <= 4);
+    return mode == LW_CONV_MODE_AUTO && (isa != LW_ISA_AVX2 || little) ? 0 : 4;
+}
+
 int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa,
                      lw_conv_mode mode)
 {
-    if (mode == LW_CONV_MODE_DIRECT || num == LW_NUM_S8 || !lw_winograd_applies(s, pass))
+    if (mode == LW_CONV_MODE_DIRECT || !lw_winograd_applies(s, pass))
         return 0;
-    return num == LW_NUM_BF16 ? tile_bf16(s, pass, isa, mode) : tile_f32(s, isa, mode);
+    return num == LW_NUM_BF16 ? tile_bf16(s, pass, isa, mode)
+           : num == LW_NUM_S8 ? tile_u8(s, pass, isa, mode)
+                              : tile_f32(s, isa, mode);
 }
 
 bool lw_winograd_weight_grad(lw_num num, const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)

@@ -38,6 +38,17 @@ static int points_of(int tile)
     return (tile + 2) * (tile + 2);
 }
 
+/* Of points. */
+static int per_word(lw_num num)
+{
+    return num == LW_NUM_F32 ? 1 : 2;
+}
+
+int64_t lw_wino_sums_at(const lw_wino *z)
+{
+    return lw_gemm_packed_floats(z->N, z->K * z->numbers) / per_word(LW_NUM_S8);
+}
+
 bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass)
 {
     return s->KH == 3 && s->KW == 3 && s->stride == 1 && s->pad_top == 1 && s->pad_left == 1 &&
@@ -112,7 +123,7 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     w.tiles_y = LW_CEIL_DIV(w.H, tile);
     w.tiles_x = LW_CEIL_DIV(w.W, tile);
     w.tiles = (int64_t)s->B * w.tiles_y * w.tiles_x;
-    w.steps = w.K / lw_num_per_word(num);
+    w.steps = w.K / per_word(num);
     w.numbers = w.plain ? 9 : w.points;
     w.ldv = LW_ROUND_UP(w.steps, 16);
     cut_up(&w, alone);
@@ -123,28 +134,32 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
 }
 
 /* With 16 registers, caches are those of Haswell to Zen 3: 256 or 512 KiB of their own, a third one of 2 to 4 MiB a core. */
-static bool pays_alone(const lw_conv_shape *s, lw_conv_pass pass, int tile, int64_t tiles)
+static bool pays_alone(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile,
+                       int64_t tiles)
 {
-    const int64_t K = depth(s, pass), N = produced(s, pass);
-    return tiles * points_of(tile) * K >= ALONE_INPUTS &&
-           points_of(tile) * K * N <= ALONE_WEIGHTS && tiles >= (int64_t)ALONE_TASKS * BLOCK_LEAST;
+    const int64_t words = depth(s, pass) / per_word(num) * points_of(tile);
+    return tiles * words >= ALONE_INPUTS && words * produced(s, pass) <= ALONE_WEIGHTS &&
+           tiles >= (int64_t)ALONE_TASKS * BLOCK_LEAST;
 }
 
 int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, int tile)
 {
-    if (num != LW_NUM_F32 || !tile)
+    if (num == LW_NUM_BF16 || !tile)
         return tile;
     const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(s->H, tile) * LW_CEIL_DIV(s->W, tile);
-    if (tiles <= PLAIN_TILES && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
+    if (num == LW_NUM_F32 && tiles <= PLAIN_TILES && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
         return tile | LW_WINOGRAD_PLAIN;
     const bool avx2 = isa == LW_ISA_AVX2 || isa == LW_ISA_AVXVNNI;
-    return avx2 && pays_alone(s, pass, tile, tiles) ? tile | LW_WINOGRAD_ALONE : tile;
+    return avx2 && pays_alone(num, s, pass, tile, tiles) ? tile | LW_WINOGRAD_ALONE : tile;
 }
 
 int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
+    enum { PANEL = 32 }; /* columns of the widest */
     const lw_wino w = lw_wino_of(num, s, pass, tile);
-    return lw_gemm_packed_floats(w.N, w.K * w.numbers) / lw_num_per_word(num);
+    if (num == LW_NUM_S8)
+        return lw_wino_sums_at(&w) + LW_ROUND_UP(w.N, PANEL);
+    return lw_gemm_packed_floats(w.N, w.K * w.numbers) / per_word(num);
 }
 
 int64_t lw_winograd_pack_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)

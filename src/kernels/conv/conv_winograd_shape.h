@@ -53,6 +53,9 @@ static inline int64_t lw_wino_group(const lw_wino *z, int64_t task)
     return task / z->blocks;
 }
 
+/* Words before the sums of the filters, of bytes. */
+int64_t lw_wino_sums_at(const lw_wino *z);
+
 /* The first point of a part. */
 static inline ptrdiff_t lw_wino_point(const lw_wino *z, ptrdiff_t part)
 {

@@ -67,4 +67,9 @@ LW_WORD vi word_of_halves(vf low, vf high)
 
 #endif
 
+LW_WORD void el_store(float *p, el_sum s)
+{
+    v_store(p, s);
+}
+
 #endif

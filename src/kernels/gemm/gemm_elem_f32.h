@@ -48,4 +48,9 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
     return v_fma(row, panel, sum);
 }
 
+LW_WORD void el_store(float *p, el_sum s)
+{
+    v_store(p, s);
+}
+
 #endif

@@ -51,6 +51,13 @@ LW_WORD vi lw_word_everywhere(const float *p)
     return vi_set1(w);
 }
 
+/* round(x / scale) within -127..127, 0 where scale is 0: a weight as a byte. */
+LW_WORD vi lw_s8_of(vf x, vf scale)
+{
+    vf v = v_sel(v_gt(scale, v_zero()), v_div(x, scale), v_zero());
+    return v_to_i(v_min(v_max(v, v_set1(-127.0f)), v_set1(127.0f)));
+}
+
 /*
  * What later calls will read, asked for meanwhile: a line at `at`, which moves on by `step` words with every step of all
  * runs. Memory answers while sums are made only if asking is spread over all of the sums: a core has room for some

@@ -268,6 +268,28 @@ LW_WORD vi vi_mac_u8s8(vi sum, vi a, vi b)
     return _mm256_dpbusd_avx_epi32(sum, a, b);
 }
 #endif
+/* sum + the two products of s16 in each lane, modulo 2^32. */
+LW_WORD vi vi_mac_s16(vi sum, vi a, vi b)
+{
+#ifdef __AVXVNNI__
+    return _mm256_dpwssd_avx_epi32(sum, a, b);
+#else
+    return vi_add(sum, _mm256_madd_epi16(a, b));
+#endif
+}
+/* Vectors of 2 VL whole numbers of 16 bits. */
+LW_WORD vi vi16_add(vi a, vi b)
+{
+    return _mm256_add_epi16(a, b);
+}
+LW_WORD vi vi16_sub(vi a, vi b)
+{
+    return _mm256_sub_epi16(a, b);
+}
+LW_WORD vi vi16_load_u8(const uint8_t *p)
+{
+    return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
 LW_WORD vi vi_sub(vi a, vi b)
 {
     return _mm256_sub_epi32(a, b);

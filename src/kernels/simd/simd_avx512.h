@@ -281,6 +281,28 @@ LW_WORD vi vi_mac_u8s8(vi sum, vi a, vi b)
     return _mm512_dpbusd_epi32(sum, a, b);
 }
 #endif
+/* sum + the two products of s16 in each lane, modulo 2^32. */
+LW_WORD vi vi_mac_s16(vi sum, vi a, vi b)
+{
+#ifdef __AVX512VNNI__
+    return _mm512_dpwssd_epi32(sum, a, b);
+#else
+    return vi_add(sum, _mm512_madd_epi16(a, b));
+#endif
+}
+/* Vectors of 2 VL whole numbers of 16 bits. */
+LW_WORD vi vi16_add(vi a, vi b)
+{
+    return _mm512_add_epi16(a, b);
+}
+LW_WORD vi vi16_sub(vi a, vi b)
+{
+    return _mm512_sub_epi16(a, b);
+}
+LW_WORD vi vi16_load_u8(const uint8_t *p)
+{
+    return _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
 LW_WORD vi vi_sub(vi a, vi b)
 {
     return _mm512_sub_epi32(a, b);

@@ -39,7 +39,7 @@ typedef struct tile_arg {
 LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float *c, const int mr,
                         const int nv, const ptrdiff_t ars, lw_tile_fetch *ask)
 {
-    vf s[TILE_MR][2];
+    el_sum s[TILE_MR][2];
     const ptrdiff_t aks = t->aks, bks = t->bks, ldc = t->ldc;
     lw_tile_fetch fetch[2] = {{0}};
     if (ask) {
@@ -50,7 +50,7 @@ LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float
     for (int i = 0; i < mr; i++) {
         LW_UNROLL_UP_TO(2)
         for (int v = 0; v < nv; v++)
-            s[i][v] = t->add ? v_load(c + i * ldc + v * VL) : v_zero();
+            s[i][v] = EL_OF_FLOAT(t->add ? v_load(c + i * ldc + v * VL) : v_zero());
     }
     for (ptrdiff_t k = t->k; k > 0; k--) {
         if (ask)
@@ -80,7 +80,7 @@ LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float
     for (int i = 0; i < mr; i++) {
         LW_UNROLL_UP_TO(2)
         for (int v = 0; v < nv; v++)
-            v_store(c + i * ldc + v * VL, s[i][v]);
+            el_store(c + i * ldc + v * VL, s[i][v]);
     }
 }
 
