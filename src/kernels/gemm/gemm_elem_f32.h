@@ -10,6 +10,7 @@
  *   el_panel(b, part)   VL words of a panel; el_panel_n the first n (f32 only: EL_IN_PLACE)
  *   el_mac(sum, row, panel)
  *   EL_INTEGER, EL_OF_FLOAT(v)  whole sums, 0 or 1; the bits v as sums
+ *   EL_PARTED           0 or 1: rows are parted once for all panels: a word in two, of which each is a part
  *   EL_LOW              0 or 1: finished sums may be bf16, and what is added to them
  *
  * Here: one float.
@@ -20,6 +21,7 @@
 #include "kernels/gemm/gemm_tile.h"
 
 #define EL(name) LWV(name)
+#define EL_PARTED 0
 #define EL_IN_PLACE 1 /* rank tiles read columns where they lie: the last vector may be short */
 #define EL_INTEGER 0
 #define EL_LOW 0

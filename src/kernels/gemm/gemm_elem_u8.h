@@ -19,6 +19,7 @@ typedef vi el_vec;
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 
+#define EL_PARTED 0
 enum { EL_PARTS = 1 };
 
 LW_WORD el_vec el_row(const float *p, int part)
@@ -38,17 +39,16 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 
 #else
 
+#define EL_PARTED 1
 enum { EL_PARTS = 2 };
 #if VL == 16
 #define SHIFT_LEFT_16 _mm512_slli_epi16
 #define SHIFT_RIGHT_16 _mm512_srai_epi16
 #define SHIFT_ZERO_16 _mm512_srli_epi16
-#define MULTIPLY_PAIRS _mm512_madd_epi16
 #else
 #define SHIFT_LEFT_16 _mm256_slli_epi16
 #define SHIFT_RIGHT_16 _mm256_srai_epi16
 #define SHIFT_ZERO_16 _mm256_srli_epi16
-#define MULTIPLY_PAIRS _mm256_madd_epi16
 #endif
 
 LW_WORD el_vec el_row(const float *p, int part)
@@ -63,7 +63,15 @@ LW_WORD el_vec el_panel(const float *b, int part)
 }
 LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
-    return vi_add(sum, MULTIPLY_PAIRS(row, panel));
+    return vi_mac_s16(sum, row, panel);
+}
+/* Both parts of VL words of a row, in turns. */
+LW_WORD void el_part(float *to, vi w)
+{
+    vi low, high;
+    vi_zip(vi_and(w, vi_set1(0x00ff00ffu)), SHIFT_ZERO_16(w, 8), &low, &high);
+    vi_store(to, low);
+    vi_store(to + VL, high);
 }
 
 #endif

@@ -164,8 +164,11 @@ static inline int64_t lw_tiles_part(const lw_tiles *k, int64_t task, int64_t row
 #include "kernels/gemm/gemm_tile_amx.h"
 #else
 #define LW_TILES_OF(type, words) ((void)(words), &LWV(lw_tiles_##type))
+/* Rows of bytes whose even and odd ones were parted: words of two each, in turns (gemm_elem_u8.h). Of so many words, more take
+ * too much of the first cache. */
+enum { LW_PARTED_WORDS = 256 };
 typedef struct lw_tile_room {
-    char none;
+    _Alignas(64) float parted[LW_TILE_ROWS * 2 * LW_PARTED_WORDS];
 } lw_tile_room;
 static inline lw_tile_room *lw_tiles_begin(lw_tile_room *room)
 {

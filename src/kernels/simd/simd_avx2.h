@@ -274,7 +274,9 @@ LW_WORD vi vi_mac_s16(vi sum, vi a, vi b)
 #ifdef __AVXVNNI__
     return _mm256_dpwssd_avx_epi32(sum, a, b);
 #else
-    return vi_add(sum, _mm256_madd_epi16(a, b));
+    sum = vi_add(sum, _mm256_madd_epi16(a, b));
+    __asm__("" : "+x"(sum)); /* additions in this order: in another there would be more sums than registers */
+    return sum;
 #endif
 }
 /* Vectors of 2 VL whole numbers of 16 bits. */

@@ -287,7 +287,9 @@ LW_WORD vi vi_mac_s16(vi sum, vi a, vi b)
 #ifdef __AVX512VNNI__
     return _mm512_dpwssd_epi32(sum, a, b);
 #else
-    return vi_add(sum, _mm512_madd_epi16(a, b));
+    sum = vi_add(sum, _mm512_madd_epi16(a, b));
+    __asm__("" : "+v"(sum)); /* additions in this order: in another there would be more sums than registers */
+    return sum;
 #endif
 }
 /* Vectors of 2 VL whole numbers of 16 bits. */
