@@ -62,6 +62,7 @@ static const counted cases[] = {
     {.op = {"conv_down_tiles", lw_bench_build_conv, {64, 64, 16, 3, 2, 2}}},
     {.op = {"conv_upsampled", lw_bench_build_upsampled_conv, {32, 32, 16, 3, 1, 2}}},
     {.op = {"conv_bf16", lw_bench_build_conv, {32, 32, 16, 3, 1, 2}}, .precision = LW_NUM_BF16},
+    {.op = {"conv_int8", lw_bench_build_conv, {32, 32, 16, 3, 1, 2}}, .precision = LW_NUM_S8},
     {.op = {"linear", lw_bench_build_linear, {64, 256, 256}}},
     {.op = {"attention_train", lw_bench_build_attention_train, {2, 64, 64, 2}}},
     {.op = {"attention_train_bf16", lw_bench_build_attention_train, {2, 64, 64, 2}},

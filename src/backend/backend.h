@@ -17,7 +17,7 @@ typedef struct lw_backend_options {
     int threads;           /* of the host; 0: all CPUs this process may use */
     bool bind;             /* a core for each of them: lw_pool_new_bound */
     lw_isa isa;            /* best level of the host's kernels that may be used */
-    lw_conv_mode conv;     /* where f32 convolutions use Winograd's tiles */
+    lw_conv_mode conv;     /* where convolutions use Winograd's tiles */
     lw_conv_choices tuned; /* measured ones, before those of the rule; outlive the device */
 } lw_backend_options;
 

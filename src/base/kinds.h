@@ -49,8 +49,8 @@ typedef enum lw_num {
 } lw_num;
 
 /*
- * How 3x3 convolutions of stride 1 and 2, and those behind nearest upsampling by two, are computed in f32: with Winograd's
- * tiles where a fixed rule of shape and level says so, never, or wherever they apply.
+ * How 3x3 convolutions of stride 1 and 2, and those behind nearest upsampling by two, are computed: with Winograd's
+ * tiles where a fixed rule of type, shape and level says so, never, or wherever they apply.
  */
 typedef enum lw_conv_mode {
     LW_CONV_MODE_AUTO,

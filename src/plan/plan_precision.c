@@ -170,10 +170,9 @@ static void note_gap(precision *p, const lw_graph *g, const lw_node *n)
  * than f32. */
 static bool low_attention(const precision *p, const lw_graph *g, const lw_node *n, int i)
 {
-    if (n->op == LW_OP_ATTENTION)
-        return p->num == LW_NUM_BF16 || !p->dev->wide ||
-               !p->dev->wide(p->dev->self, g, n, LW_NUM_BF16);
-    return n->op == LW_OP_ATTENTION_GRAD && i < n->n_in - 1;
+    if (n->op != LW_OP_ATTENTION && (n->op != LW_OP_ATTENTION_GRAD || i == n->n_in - 1))
+        return false;
+    return p->num == LW_NUM_BF16 || !p->dev->wide || !p->dev->wide(p->dev->self, g, n, LW_NUM_BF16);
 }
 
 /* Does n, whose operands have type `num`, take input i in f32 or bf16, as it comes? A group norm of several pixels,

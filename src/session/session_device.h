@@ -7,7 +7,7 @@
 
 /* The CPU with `threads` workers (0: all), bound or not (lw_backend_bind), at the level LW_ISA allows. Closed by lw_backend_close. */
 int lw_session_device(int threads, lw_device **out);
-/* The same; conv (lw_conv_mode) says where f32 convolutions use Winograd's tiles. */
+/* The same; conv (lw_conv_mode) says where convolutions use Winograd's tiles. */
 int lw_session_device_with(int threads, int32_t conv, lw_device **out);
 const char *lw_conv_mode_name(int32_t conv); /* "auto", "direct", "winograd" */
 /* Kinds of devices, as results are said to be of: "cpu", "cuda"; behind a change of devices "cpu, cuda". */

@@ -508,7 +508,8 @@ static void choice_of_layout(check *t)
 {
     const lw_conv_shape few = shape(1, 8, 8, 128, 128), some = shape(1, 32, 32, 128, 128),
                         many = shape(8, 32, 32, 128, 128), wide = shape(8, 32, 32, 512, 512),
-                        thin = shape(8, 32, 32, 3, 128);
+                        thin = shape(8, 32, 32, 3, 128), one = shape(1, 4, 4, 128, 128),
+                        small = shape(1, 4, 4, 64, 64);
     const int got[] = {
         lw_winograd_layout(LW_NUM_F32, &few, LW_CONV_FORWARD, t->isa, 4),
         lw_winograd_layout(LW_NUM_F32, &some, LW_CONV_FORWARD, t->isa, 4),
@@ -518,9 +519,13 @@ static void choice_of_layout(check *t)
         lw_winograd_layout(LW_NUM_F32, &thin, LW_CONV_DATA_GRAD, t->isa, 4),
         lw_winograd_layout(LW_NUM_BF16, &many, LW_CONV_FORWARD, t->isa, 2),
         lw_winograd_layout(LW_NUM_F32, &many, LW_CONV_FORWARD, t->isa, 0),
+        lw_winograd_layout(LW_NUM_S8, &one, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_S8, &small, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_S8, &few, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_S8, &wide, LW_CONV_FORWARD, t->isa, 4),
     };
     const int alone = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI ? 4 | LW_WINOGRAD_ALONE : 4;
-    const int want[] = {4 | LW_WINOGRAD_PLAIN, 4, alone, 4, 4, alone, 2, 0};
+    const int want[] = {4 | LW_WINOGRAD_PLAIN, 4, alone, 4, 4, alone, 2, 0, 0, 4, 4, 4};
     check_same(t, got, want, sizeof want, "layouts");
 }
 

@@ -316,7 +316,10 @@ static lw_num attend(float *y, float *dx, int64_t n, lw_isa isa, lw_num num)
         lab_output(&l, "dx", d);
     }
     settle(&l);
-    compile(&l, &(lw_compile_opts){.opt = 1, .precision = num});
+    const lw_edge_range edge = {"qkv.weight", 0.01f, 128};
+    const lw_calibration c = {&edge, 1};
+    compile(&l, &(lw_compile_opts){
+                    .opt = 1, .precision = num, .calibration = num == LW_NUM_S8 ? &c : NULL});
     lab_fill(&l);
     assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
     memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * (size_t)n);
@@ -347,6 +350,10 @@ static void test_attention(void **state)
         print_message("attention at %s: relative difference to f32 %.2g, of the gradient %.2g\n",
                       lw_isa_name(isa), far, off);
         assert_true(far > 1e-4 && far < 1e-2 && off > 1e-4 && off < 1e-2);
+        /* Beside bytes, and its gradient, only where that is not slower. */
+        const lw_num beside = isa >= LW_ISA_AVX512BF16 ? LW_NUM_BF16 : LW_NUM_F32;
+        assert_int_equal(attend(train, NULL, N, isa, LW_NUM_S8), beside);
+        assert_int_equal(attend(train, dx, N, isa, LW_NUM_S8), beside);
     }
 }
 
@@ -358,7 +365,10 @@ static void embed(float *y, int64_t n, lw_isa isa, lw_num num)
     lw_val x = LAB_X(&l, "x", 2, 8, 12, 3);
     lab_output(&l, "y", lw_conv2d(&l.b, "stem", x, 24, (lw_conv_opts){.kernel = 4, .stride = 4}));
     settle(&l);
-    compile(&l, &(lw_compile_opts){.opt = 1, .precision = num});
+    const lw_edge_range edge = {"qkv.weight", 0.01f, 128};
+    const lw_calibration c = {&edge, 1};
+    compile(&l, &(lw_compile_opts){
+                    .opt = 1, .precision = num, .calibration = num == LW_NUM_S8 ? &c : NULL});
     lab_fill(&l);
     assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
     memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * (size_t)n);

@@ -138,7 +138,7 @@ static float *shared(const lw_task *t)
     return t->work ? (float *)(void *)((char *)t->work + a->shared_at) : NULL;
 }
 
-/* What they ask of bytes. */
+/* What stands for the bytes of weights and activations; NULL of other types. */
 static const lw_quant *quant(lw_quant *q, const lw_task *t)
 {
     const conv_arg *a = t->arg;
@@ -402,7 +402,7 @@ bool lw_cpu_wide(void *self, const lw_graph *g, const lw_node *n, lw_num num)
     enum { NARROW = 32, HALF_A_TILE = 16 };
     const lw_device *d = self; /* self begins with the lw_device */
     const bool dx = n->op == LW_OP_CONV2D_DX, low = d->kernels->isa >= LW_ISA_AVX512BF16;
-    if (n->op == LW_OP_ATTENTION)
+    if (n->op == LW_OP_ATTENTION || n->op == LW_OP_ATTENTION_GRAD)
         return !low;
     if (!dx && n->op != LW_OP_CONV2D)
         return false;

@@ -8,10 +8,14 @@
 #include "kernels/simd/simd_act.h"
 #include "kernels/tile/unroll.h"
 
-/* Not inlined: loops around it would hold three long curves many times. */
+/* Not inlined: loops around them would hold three long curves many times. */
 static vf __attribute__((noinline, unused)) lw_finish_curve(vf s, lw_act act)
 {
     return v_curve(s, act);
+}
+static vf __attribute__((noinline, unused)) lw_finish_curve_low(vf s, lw_act act)
+{
+    return v_curve_low(s, act);
 }
 
 /* Stores channels [n, n + lanes) of `count` pixels of a line (a constant where this is called), of which the first is pixel
@@ -38,6 +42,8 @@ LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const 
         EACH s[k] = v_max(v_zero(), s[k]); /* NaN stays NaN */
     else if (e->act == LW_ACT_RELU6)
         EACH s[k] = v_min(v_set1(6.0f), v_max(v_zero(), s[k]));
+    else if (low && e->store == LW_NUM_BF16 && e->act != LW_ACT_NONE)
+        EACH s[k] = lw_finish_curve_low(s[k], e->act); /* as row tiles do what they round */
     else if (e->act == LW_ACT_SILU)
         EACH s[k] = v_curve(s[k], LW_ACT_SILU);
     else if (e->act != LW_ACT_NONE)

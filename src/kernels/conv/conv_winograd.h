@@ -6,7 +6,9 @@
  * and transformed back: 36 instead of 144 multiplications per tile and channel pair, or 16 instead
  * of 36. The price is rounding: see conv_winograd_points.h for the bound.
  *
- * Operands are f32 or, in F(2x2) alone, bf16: inputs are bf16 in memory, transforms f32, their results
+ * Operands are f32, u8 and s8, or bf16. Of bytes, in F(4x4) and forward alone, nothing is rounded: points are s16 and sums
+ * s32, modulo 2^32, and out come the sums, and with any epilogue the bits, of the direct kernels of bytes (conv.h).
+ * Of bf16, in F(2x2) alone, inputs are bf16 in memory, transforms f32, their results
  * rounded to bf16 once, products of pairs with f32 sums. F(2x2) multiplies by no constant but 1/2, so
  * that the rounding of the points is all it adds: relative errors 1.8 times those of a direct bf16
  * convolution. F(4x4)'s would be tens of times that.
@@ -29,15 +31,16 @@ enum { LW_WINOGRAD_MAX_DEPTH = 4096, LW_WINOGRAD_MAX_DEPTH_U8 = 1840 }; /* chann
 /* May the pass of this convolution be computed with tiles? 3x3, stride 1, pads 1, channels in
  * range. */
 bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass);
-/* Side of the tiles to use (4 or 2; bf16: 2), or 0 for the direct kernels. A pure function of the type,
+/* Side of the tiles to use (4 or 2; bf16: 2; s8: 4), or 0 for the direct kernels. A pure function of the type,
  * the shape of one image, the level and the mode: see conv_winograd_rule.c. */
 int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa,
                      lw_conv_mode mode);
 
 /*
- * `tile` below is such a side, or what this makes of it, f32 only; the same bits:
+ * `tile` below is such a side, or what this makes of it, of f32 and u8; the same bits:
  *
- *   LW_WINOGRAD_PLAIN   filters are packed as they are, 9 instead of 36 or 16 numbers, and transformed on the way to the
+ *   0                   of u8: directly, where weights come from memory for one tile (of all images)
+ *   LW_WINOGRAD_PLAIN   f32: filters are packed as they are, 9 instead of 36 or 16 numbers, and transformed on the way to the
  *                       products. That is slower from a cache, and faster where weights come from memory for a few
  *                       tiles (of all images).
  *   LW_WINOGRAD_ALONE   blocks of tiles are tasks of all columns and transform their inputs themselves: half as many tasks,
@@ -68,7 +71,8 @@ int lw_winograd_tile_of(const lw_conv_choices *chosen, lw_num num, const lw_conv
                         lw_conv_pass pass, lw_isa isa, lw_conv_mode mode);
 
 /*
- * 32-bit words (a float or two bf16) of the transformed weights, tasks to make them; words that all tasks share; tasks
+ * 32-bit words (a float, two bf16 or two s16; of bytes with an s32 sum for each filter behind them) of the transformed
+ * weights, tasks to make them; words that all tasks share; tasks
  * that transform inputs to there (0: each task of the convolution its own, in scratch), then tasks that leave products
  * there (0: it multiplies itself); tasks of the convolution and scratch words that each worker needs. bf16 wants
  * an even depth.
@@ -87,7 +91,8 @@ int64_t lw_winograd_product_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pa
 int64_t lw_winograd_tasks(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 int64_t lw_winograd_scratch_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
-/* Below, `in` is f32 or bf16 and the words hold the same. packed (64-byte aligned) <- w [O][3][3][C]. */
+/* Below, `in` is f32, bf16 or u8. q: of bytes, else it may be NULL; `pack` reads b_scale alone, with which it rounds,
+ * `inputs` a_zero, which pixels outside of an image have, `run` all. packed (64-byte aligned) <- w [O][3][3][C]. */
 typedef void lw_winograd_pack_fn(float *packed, const float *w, const lw_conv_shape *s,
                                  lw_conv_pass pass, int tile, const lw_quant *q, int64_t task);
 /* shared (64-byte aligned) <- transformed inputs. */

@@ -21,7 +21,7 @@
  *   filter   u0 = 15 g0, u1,u2 = -+5 (g0 +- g1 + g2), u3 = g0 + 2 g1 + 4 g2, u4 = -4 g0 + 2 g1 - g2, u5 = 15 g2
  *   output   30 y_k = m0 [k = 0] + (m1 + (-1)^k m2) + 2^k m3 + (-1)^k 2^(3-k) m4 + m5 [k = 3]
  *
- * Of squares, at bytes that are largest in size: |t| <= 14 x 7 x 255 = 24,990 and |u| <= 15 x 15 x 127 = 28,575 are s16, two
+ * In two dimensions, at bytes that are largest in size: |t| <= 14 x 7 x 255 = 24,990 and |u| <= 15 x 15 x 127 = 28,575 are s16, two
  * products together, 1,428,178,500, s32. Sums over channels and outputs are taken modulo 2^32, which no addition or
  * multiplication minds: what comes out is 900 y modulo 2^32, times the inverse of 225 that is 4 y, and y where it is
  * below 2^29 in size, which LW_WINOGRAD_MAX_DEPTH_U8 channels are. So results are exact: the sums that

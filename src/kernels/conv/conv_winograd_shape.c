@@ -12,6 +12,7 @@ enum {
     FEW_TASKS = 16,
     PLAIN_COLS = 16,      /* of a task: a panel of AVX-512, two of AVX2 */
     PLAIN_TILES = 4,      /* of all images: each point of a filter is used as often */
+    BYTES_TILES = 1,      /* of all images, of u8: points of s16 are eight times a filter's bytes */
     PLAIN_WEIGHTS = 8192, /* pairs of channels: 1.1 MiB of 4x4, from behind the second cache */
     /* Words of the weights that a part of the points reads: 12 us from memory for a thread alone, of which many
      * threads take longer, since they share it. */
@@ -147,18 +148,18 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
     if (num == LW_NUM_BF16 || !tile)
         return tile;
     const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(s->H, tile) * LW_CEIL_DIV(s->W, tile);
-    if (num == LW_NUM_F32 && tiles <= PLAIN_TILES && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
-        return tile | LW_WINOGRAD_PLAIN;
+    if (tiles <= (num == LW_NUM_F32 ? PLAIN_TILES : BYTES_TILES) &&
+        (int64_t)s->C * s->O > PLAIN_WEIGHTS)
+        return num == LW_NUM_F32 ? tile | LW_WINOGRAD_PLAIN : 0;
     const bool avx2 = isa == LW_ISA_AVX2 || isa == LW_ISA_AVXVNNI;
     return avx2 && pays_alone(num, s, pass, tile, tiles) ? tile | LW_WINOGRAD_ALONE : tile;
 }
 
 int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
-    enum { PANEL = 32 }; /* columns of the widest */
     const lw_wino w = lw_wino_of(num, s, pass, tile);
     if (num == LW_NUM_S8)
-        return lw_wino_sums_at(&w) + LW_ROUND_UP(w.N, PANEL);
+        return lw_wino_sums_at(&w) + LW_ROUND_UP(w.N, LW_GEMM_COLS);
     return lw_gemm_packed_floats(w.N, w.K * w.numbers) / per_word(num);
 }
 

@@ -7,7 +7,7 @@
 #include "kernels/gemm/gemm_tile.h"
 
 #define EL(name) LWV_PASTE(name##_bf16, LW_SIMD_SUFFIX)
-#define EL_PARTED 0
+#define EL_UNPACKED 0
 #define EL_IN_PLACE 0
 #define EL_INTEGER 0
 #define EL_LOW 1

@@ -2,7 +2,7 @@
 /*
  * Private to the tiles of gemm and conv: how a 32-bit word of a row meets the words of a panel.
  *
- * One of gemm_elem_{f32,bf16,u8}.h is included before a tile body and gives it
+ * One of gemm_elem_{f32,bf16,u8,s16}.h is included before a tile body and gives it
  *   EL(name)            the name of the tile in this type and at this level
  *   el_sum              a vector of sums; el_vec: what is multiplied
  *   EL_PARTS            multiplications that a word takes (2 where the level must widen halves)
@@ -10,7 +10,8 @@
  *   el_panel(b, part)   VL words of a panel; el_panel_n the first n (f32 only: EL_IN_PLACE)
  *   el_mac(sum, row, panel)
  *   EL_INTEGER, EL_OF_FLOAT(v)  whole sums, 0 or 1; the bits v as sums
- *   EL_PARTED           0 or 1: rows are parted once for all panels: a word in two, of which each is a part
+ *   EL_UNPACKED         0 or 1: words of rows are unpacked once for all panels, a word for each part (el_unpack)
+ *   el_store(p, sum)    for tile.h
  *   EL_LOW              0 or 1: finished sums may be bf16, and what is added to them
  *
  * Here: one float.
@@ -21,7 +22,7 @@
 #include "kernels/gemm/gemm_tile.h"
 
 #define EL(name) LWV(name)
-#define EL_PARTED 0
+#define EL_UNPACKED 0
 #define EL_IN_PLACE 1 /* rank tiles read columns where they lie: the last vector may be short */
 #define EL_INTEGER 0
 #define EL_LOW 0

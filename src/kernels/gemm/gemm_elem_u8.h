@@ -19,7 +19,7 @@ typedef vi el_vec;
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 
-#define EL_PARTED 0
+#define EL_UNPACKED 0
 enum { EL_PARTS = 1 };
 
 LW_WORD el_vec el_row(const float *p, int part)
@@ -39,7 +39,7 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 
 #else
 
-#define EL_PARTED 1
+#define EL_UNPACKED (VL == 8) /* measured there */
 enum { EL_PARTS = 2 };
 #if VL == 16
 #define SHIFT_LEFT_16 _mm512_slli_epi16
@@ -66,7 +66,7 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
     return vi_mac_s16(sum, row, panel);
 }
 /* Both parts of VL words of a row, in turns. */
-LW_WORD void el_part(float *to, vi w)
+LW_WORD void el_unpack(float *to, vi w)
 {
     vi low, high;
     vi_zip(vi_and(w, vi_set1(0x00ff00ffu)), SHIFT_ZERO_16(w, 8), &low, &high);

@@ -292,6 +292,13 @@ LW_WORD vi vi16_load_u8(const uint8_t *p)
 {
     return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
+/* The first n of them, a multiple of 4, others 0. */
+LW_WORD vi vi16_load_u8_n(const uint8_t *p, ptrdiff_t n)
+{
+    const __m128i words = _mm_set1_epi32((int)(n / 4)),
+                  first = _mm_cmpgt_epi32(words, _mm_setr_epi32(0, 1, 2, 3));
+    return _mm256_cvtepu8_epi16(_mm_maskload_epi32((const int *)(const void *)p, first));
+}
 LW_WORD vi vi_sub(vi a, vi b)
 {
     return _mm256_sub_epi32(a, b);

@@ -305,6 +305,11 @@ LW_WORD vi vi16_load_u8(const uint8_t *p)
 {
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
+/* The first n of them, a multiple of 4, others 0. */
+LW_WORD vi vi16_load_u8_n(const uint8_t *p, ptrdiff_t n)
+{
+    return _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi32((__mmask8)((1u << n / 4) - 1), p));
+}
 LW_WORD vi vi_sub(vi a, vi b)
 {
     return _mm512_sub_epi32(a, b);
