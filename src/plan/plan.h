@@ -60,6 +60,8 @@ int lw_grad_params_of(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y);
 /* Adds an output "edge/<weight>" for every activation that a plan with LW_NUM_S8 could read as u8,
  * to measure its range. Call on a forward graph before compiling it in f32. LW_EUNSUPPORTED: a weight multiplies two values. */
 int lw_calibration_outputs(lw_graph *g);
+/* Is any product of g computed in int8 with these ranges? lw_compile refuses LW_NUM_S8 where none is. */
+bool lw_calibration_fits(const lw_graph *g, const lw_calibration *c);
 #define LW_EDGE_OUTPUT "edge/"
 
 /* Compiles; the graph may be freed afterwards. LW_ESHAPE etc: the graph's own first error.

@@ -518,6 +518,15 @@ static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
     return rc < 0 ? rc : add_casts(r, n, p);
 }
 
+bool lw_calibration_fits(const lw_graph *g, const lw_calibration *c)
+{
+    const precision p = {.num = LW_NUM_S8, .calibration = c};
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
+        if (possible_num(&p, g, lw_graph_node(g, k)) == LW_NUM_S8)
+            return true;
+    return false;
+}
+
 /* An error for a calibration of another network. */
 static int check_calibration(const precision *p, const lw_graph *g)
 {
@@ -526,9 +535,8 @@ static int check_calibration(const precision *p, const lw_graph *g)
     if (!p->calibration || p->calibration->n == 0)
         return lw_fail(LW_EUSAGE, "int8 needs the ranges of a calibration: make them with "
                                   "`leeway quantize`");
-    for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
-        if (possible_num(p, g, lw_graph_node(g, k)) == LW_NUM_S8)
-            return 0;
+    if (lw_calibration_fits(g, p->calibration))
+        return 0;
     return lw_fail(LW_EFORMAT,
                    "none of the %d calibrated weights belongs to a product of this "
                    "network that int8 can compute: make its own ranges with `leeway quantize`",

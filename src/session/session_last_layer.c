@@ -2,6 +2,8 @@
 /* The last linear layer of an encoder, found in its graph. */
 #include "session/session_last_layer.h"
 
+#include "session/session_quantization.h"
+
 struct lw_last_layer {
     lw_network network; /* without a hook */
     lw_forward *forward;
@@ -65,6 +67,7 @@ int lw_last_layer_new(lw_device *dev, const lw_network *n, int32_t height, int32
 {
     LW_CLEANUP(lw_last_layer_free) lw_last_layer *l = lw_calloc(1, sizeof *l);
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    LW_CLEANUP(lw_quantization_free) lw_quantization *quant = NULL;
     lw_taps taps;
     lw_val f, y;
     if (!l)
@@ -78,7 +81,10 @@ int lw_last_layer_new(lw_device *dev, const lw_network *n, int32_t height, int32
     LW_TRY(describe(l, g, &taps, &f, &y));
     lw_graph_output_add(g, "f", f, LW_NOVAL);
     lw_graph_output_add(g, "y", y, LW_NOVAL);
-    const lw_compile_opts c = {.opt = 1, .precision = (lw_num)precision};
+    LW_TRY(lw_quantization_find(n->dir, &quant));
+    LW_TRY(lw_precision_check(precision, quant, n->dir));
+    const lw_compile_opts c = {
+        .opt = 1, .precision = (lw_num)precision, .calibration = lw_quantization_ranges(quant)};
     LW_TRY(lw_forward_of(dev, &g, &c, LW_SLAB_PARAM, n->dir, &l->forward));
     *out = lw_steal(&l);
     return 0;

@@ -2,6 +2,8 @@
 /* A noisy network, cut where its noise begins. */
 #include "session/session_passes.h"
 
+#include "session/session_quantization.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +22,7 @@ struct lw_passes {
     lw_passes_opts o;
     char output[16]; /* the tap */
     lw_passes_info info;
+    lw_quantization *quant; /* or NULL */
     kept_value kept[MAX_KEPT];
     int n_kept;
     lw_forward *prefix, *suffix; /* prefix NULL: the picture itself is kept */
@@ -119,9 +122,14 @@ static int find_kept(lw_passes *p, const lw_graph *g, lw_val tap)
 
 static int compile(lw_passes *p, lw_graph **g, lw_forward **out, uint64_t *bytes)
 {
-    const lw_compile_opts c = {.opt = !p->o.unfused, .precision = (lw_num)p->o.precision};
+    lw_compile_opts c = {.opt = !p->o.unfused,
+                         .precision = (lw_num)p->o.precision,
+                         .calibration = lw_quantization_ranges(p->quant)};
     double begin = lw_now();
     LW_TRY(lw_graph_error(*g));
+    /* A half without a product that int8 can compute is what the rest of an int8 plan is. */
+    if (c.precision == LW_NUM_S8 && !lw_calibration_fits(*g, c.calibration))
+        c.precision = LW_NUM_BF16;
     LW_TRY(lw_forward_of(p->dev, g, &c, LW_SLAB_PARAM, p->network->dir, out));
     lw_plan_info i = lw_forward_info(*out);
     *bytes = i.frame_bytes + i.derived_bytes;
@@ -136,6 +144,11 @@ static int make_prefix(lw_passes *p)
     lw_val tap;
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build(p, g, p->o.pictures, &tap));
+    if (p->o.precision == LW_NUM_S8 && !lw_calibration_fits(g, lw_quantization_ranges(p->quant)))
+        return lw_fail(LW_EFORMAT,
+                       "%s: its ranges belong to no product that int8 can compute: make its own "
+                       "with `leeway quantize`",
+                       p->network->dir);
     LW_TRY(find_kept(p, g, tap));
     if (p->o.whole)
         return 0;
@@ -218,6 +231,8 @@ int lw_passes_new(lw_device *dev, const lw_network *n, const lw_passes_opts *o, 
     p->network = n;
     p->dev = dev;
     p->o = *o;
+    LW_TRY(lw_quantization_find(n->dir, &p->quant));
+    LW_TRY(lw_precision_check(o->precision, p->quant, n->dir));
     LW_TRY(make_prefix(p));
     LW_TRY(lw_passes_set_rows(p, o->rows));
     LW_TRY(make_places(p));
@@ -236,6 +251,7 @@ void lw_passes_free(lw_passes **pp)
         lw_bulk_free(&p->place, (size_t)(p->info.kept * (uint64_t)p->o.keep));
     lw_forward_free(&p->prefix);
     lw_forward_free(&p->suffix);
+    lw_quantization_free(&p->quant);
     lw_free(pp);
 }
 

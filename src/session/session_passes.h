@@ -20,7 +20,7 @@
 typedef struct lw_passes_opts {
     int32_t height, width; /* of the pictures that come in */
     const char *output;    /* a tap; NULL: the first */
-    int32_t precision;     /* lw_num */
+    int32_t precision;     /* lw_num; of LW_NUM_S8 the ranges are those of the network's folder */
     int32_t pictures;      /* in a batch of the prefix */
     int32_t rows;          /* in a batch of the suffix */
     int64_t keep;          /* pictures whose kept values there is room for */

@@ -296,3 +296,17 @@ trials=exp0_nested_mc/enc
     err_has 'no encoder of pictures'
     expect 4 mc $common --models none --output-dir x
 }
+
+# in int8: of a folder with ranges, the same scores for any batch and threads, not those of f32
+expect 0 quantize enc --calibration synth:16 --n 16 --output-dir enc-int8
+int8="mc $common --models enc=enc-int8 --passes 3,8 --trials 3 --only exp0 --one-pass laplace --precision int8"
+# shellcheck disable=SC2086
+{
+    expect 0 $int8 --output-dir i1 --threads 1
+    expect 0 $int8 --output-dir i2 --threads 2 --batch-size 3
+    expect 0 mc $common --models enc=enc-int8 --passes 3,8 --trials 3 --only exp0 --output-dir i3
+    cmp -s i1/$trials/exp0_trials_T8.npz i2/$trials/exp0_trials_T8.npz || fails 'int8: another batch gives other scores'
+    cmp -s i1/$trials/exp0_trials_T8.npz i3/$trials/exp0_trials_T8.npz && fails 'int8 gives the scores of f32'
+    expect 2 mc $common --models enc --passes 3 --trials 3 --only exp0 --precision int8 --output-dir i4
+    err_has 'leeway quantize enc'
+}

@@ -151,9 +151,9 @@ class Files:
     def ncnn(self, *parts):
         return self.path("ncnn", *parts)
 
-    def openvino(self):
-        """Quantised by NNCF."""
-        return self.path("openvino_int8", "unet.xml")
+    def openvino(self, narrow=False):
+        """Quantised by NNCF; narrow: weights of 7 bits."""
+        return self.path("openvino_int8_7" if narrow else "openvino_int8", "unet.xml")
 
     def compiled(self, row, threads):
         """Compiled by inductor ahead of time, for one shape, type and number of threads; of a

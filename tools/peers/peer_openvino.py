@@ -19,9 +19,9 @@ class Variants(Exported):
     def settings(self):
         if self.row.precision != "int8":
             return [(self.row.precision, lambda: self.caller(self.files.onnx("given_time"), self.row.precision))]
-        quantised = self.files.openvino()
-        return [("int8 by NNCF, rest f32", lambda: self.caller(quantised, "f32")),
-                ("int8 by NNCF, rest bf16", lambda: self.caller(quantised, "bf16"))]
+        weights = {"int8": self.files.openvino(), "int8, weights of 7 bits,": self.files.openvino(True)}
+        return [("%s by NNCF, rest %s" % (name, rest), lambda path=path, rest=rest: self.caller(path, rest))
+                for name, path in weights.items() if os.path.exists(path) for rest in ("f32", "bf16")]
 
     def caller(self, path, precision):
         model = openvino.Core().read_model(path)

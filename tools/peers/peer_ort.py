@@ -8,6 +8,8 @@ import onnxruntime as ort
 from peer_common import alpha_bars, ddim, error
 
 INT8 = (("static QDQ, per channel", "int8_static"), ("static QDQ, every op", "int8_all"),
+        ("static QDQ, per channel, weights of 7 bits", "int8_static_7"),
+        ("static QDQ, every op, weights of 7 bits", "int8_all_7"),
         ("dynamic", "int8_dynamic"))
 
 

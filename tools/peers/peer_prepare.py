@@ -125,14 +125,17 @@ def convert_ncnn(files, folder):
             os.remove(os.path.join(folder, name))
 
 
-def quantize_openvino(files, folder):
-    """By NNCF, on the pictures behind the checked ones."""
+def quantize_openvino(files, folder, narrow=False):
+    """By NNCF, on the pictures behind the checked ones. narrow: weights of 7 bits, which processors without VNNI want: their
+    products of two bytes together are clipped to 16 bits."""
     import nncf
     import openvino
     x, t = (np.load(files.path(n + ".npy"))[8:] for n in "xt")
     emb = peer.time_embedding(t)
     data = nncf.Dataset([{"x": x[i:i + 1], "emb": emb[i:i + 1]} for i in range(len(x))])
-    model = nncf.quantize(openvino.Core().read_model(files.onnx("given_time")), data, subset_size=len(x))
+    model = nncf.quantize(openvino.Core().read_model(files.onnx("given_time")), data, subset_size=len(x),
+                          advanced_parameters=nncf.AdvancedQuantizationParameters(
+                              overflow_fix=nncf.OverflowFix.ENABLE) if narrow else None)
     os.makedirs(folder, exist_ok=True)
     openvino.save_model(model, os.path.join(folder, "unet.xml"), compress_to_fp16=False)
 
@@ -146,6 +149,8 @@ def prepare_given_time(files, peers, int8):
         attempt(files.ncnn(), "ncnn's conversion", lambda path: convert_ncnn(files, path))
     if "openvino" in peers and int8:
         attempt(os.path.dirname(files.openvino()), "int8 by NNCF", lambda path: quantize_openvino(files, path))
+        attempt(os.path.dirname(files.openvino(True)), "int8 by NNCF, weights of 7 bits",
+                lambda path: quantize_openvino(files, path, True))
 
 
 class Calibration:
@@ -170,8 +175,8 @@ def quantize(files, kind, path):
         return
     q.quantize_static(source, path, Calibration(files), quant_format=q.QuantFormat.QDQ,
                       op_types_to_quantize=["Conv", "Gemm", "MatMul"]
-                      if kind == "int8_static" else None,
-                      per_channel=True, activation_type=q.QuantType.QUInt8,
+                      if kind.startswith("int8_static") else None,
+                      reduce_range=kind.endswith("_7"), per_channel=True, activation_type=q.QuantType.QUInt8,
                       weight_type=q.QuantType.QInt8, nodes_to_exclude=[convs[0], convs[-1]])
 
 
@@ -182,7 +187,7 @@ def prepare_onnx(files, int8):
     from onnxruntime.quantization.shape_inference import quant_pre_process
     attempt(files.onnx("for_int8"), "shapes for int8",
             lambda path: quant_pre_process(files.onnx(), path, skip_symbolic_shape=True))
-    for kind in ("int8_static", "int8_all", "int8_dynamic"):
+    for kind in ("int8_static", "int8_static_7", "int8_all", "int8_all_7", "int8_dynamic"):
         attempt(files.onnx(kind), kind, lambda path: quantize(files, kind, path))
 
 

@@ -23,10 +23,14 @@
  * than 1.1 is won by that. The rest is bytes, 32 a pair of channels for the filters instead of 144: so it
  * begins where those of f32 leave the second cache.
  *
- * u8, where bytes are widened to 16 bits to be multiplied (avx2): F(4x4) from 12 channels on, whatever the picture. Of the
- * time of direct bytes, and of F(4x4) of f32, 8 pictures, one Zen 3 core:
+ * u8, where bytes are widened to 16 bits to be multiplied (avx2): F(4x4) always. Of the time of direct bytes, and of tiles
+ * of f32, 8 pictures, one Zen 3 core, weights from a cache:
  *
- *   RULETABLE
+ *   channels @ side     of direct bytes, of tiles of f32
+ *   128 @ 32            .24, .67
+ *   256 @ 16, 8, 4      .23, .22, .31 and .66, .65, .44
+ *   64, 32, 16, 8 @ 16  .27, .34, .34, .31 and .71, .75, .79, .95
+ *   256 @ 4, 1 picture  .72, .52; weights from memory 2: then bytes are direct (lw_winograd_layout)
  *
  * Where the machine multiplies bytes they are direct: tiles of words were not measured there. Four products of bytes are one
  * instruction, two of words, so that a quarter of the multiplications would take half of the time.
@@ -66,8 +70,7 @@ static int tile_u8(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_con
 {
     if (pass != LW_CONV_FORWARD || s->C % 4 || s->C > LW_WINOGRAD_MAX_DEPTH_U8)
         return 0;
-    const bool little = s->C < MIN_CHANNELS || s->O < MIN_CHANNELS;
-    return mode == LW_CONV_MODE_AUTO && (isa != LW_ISA_AVX2 || little) ? 0 : 4;
+    return isa == LW_ISA_AVX2 || mode == LW_CONV_MODE_WINOGRAD ? 4 : 0;
 }
 
 int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa,
