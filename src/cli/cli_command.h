@@ -28,6 +28,7 @@ typedef struct lw_command {
     const char *notes;                             /* paragraphs after the options, or NULL */
     const char *examples;                          /* command lines, one a line, or NULL */
     const lw_option *options[LW_OPT_MAX_SETS - 1]; /* tables over the one config struct */
+    bool dry_run;                                  /* has a --dry-run; else it is refused */
     const char *cpu_only; /* why it never computes on a GPU, or NULL: refused with --device cuda */
     const char *(*not_on_gpus)(const void *config); /* why --device auto is the CPU, or NULL; NULL:
                                                         nothing is known before plans are compiled */

@@ -191,6 +191,9 @@ static int run_command(lw_cli *cli, lw_arena *arena, int words)
     }
     LW_TRY(lw_opts_check_required(&cli->opts));
     LW_TRY(lw_cli_device_choose(cli));
+    if (cli->global.dry_run && !cli->command->dry_run)
+        return lw_fail(LW_EUSAGE, "--dry-run: `leeway %s` has none; nothing was done: leave it out",
+                       cli->command->name);
     LW_TRY(lw_opts_check_outputs(&cli->opts));
     if (cli->global.quiet || cli->global.verbose)
         lw_log_set(cli->global.quiet ? LW_LOG_ERROR : LW_LOG_INFO);

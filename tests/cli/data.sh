@@ -42,6 +42,8 @@ echo precious >cache/notes
 ln -s ../cache/notes cache/synth-16-0123456789abcdef.data
 expect 0 data cache clear --older-than 1
 out_has 'removed 0 files'
+expect 2 data cache clear --dry-run
+err_has 'has none; nothing was done'
 expect 0 data cache clear --json
 out_has '"data": "synth:16 train rows 0+50000"'
 expect 0 data cache list --json

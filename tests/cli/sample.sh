@@ -172,3 +172,8 @@ expect 0 sample runs/places $few --window 32 --output whole.npy
 cmp full.npy whole.npy || fails '--window 32 of 32x32 pictures'
 expect 0 stream --input test:64x32@10 --num-frames 2 --every-frame --model runs/places --window 8
 
+
+# what has no --dry-run refuses it and does nothing
+expect 2 sample runs/places --num-images 1 --steps 2 --weights model --output dry.npy --dry-run
+err_has 'has none; nothing was done'
+[ ! -e dry.npy ] || fails 'a dry run wrote'

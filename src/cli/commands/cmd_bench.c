@@ -388,6 +388,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_bench = {
     .name = "bench",
+    .dry_run = true,
     .summary = "timings of this machine, beside their errors, with every sample kept",
     .usage = "[SUITE] [options]",
     .notes =

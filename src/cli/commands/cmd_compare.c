@@ -218,6 +218,7 @@ static const char *not_on_gpus(const void *config)
 
 const lw_command lw_cmd_compare = {
     .name = "compare",
+    .dry_run = true,
     .summary =
         "a drifting generator beside a DDPM, a rectified flow: pictures, quality, speed, one page",
     .usage = "--drift RUN [--ddpm RUN] [--flow RUN] --output-dir DIR [options]",

@@ -74,6 +74,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_convert = {
     .name = "convert",
+    .dry_run = true,
     .summary = "a network's files as the folder that another library opens, or as ONNX",
     .usage = "SOURCE --to hf|timm|open_clip|onnx --output-dir DIR [options]",
     .notes = "Values are kept to the bit, there and back. Nothing in a .pth runs. Tensors that the "

@@ -179,6 +179,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_demo = {
     .name = "demo",
+    .dry_run = true,
     .summary = "train an encoder, a drifting generator and a DDPM, compare them on one page",
     .usage = "[--data SPEC] [--minutes M] [--output-dir DIR]",
     .notes = "Needs no file: the default data is drawn. Drift and DDPM train on the same U-Net, in "

@@ -157,6 +157,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_encode = {
     .name = "encode",
+    .dry_run = true,
     .summary = "features of pictures by a frozen network, into one file",
     .usage = "--model SOURCE --data SPEC --output feats.safetensors [options]",
     .notes = "Pictures are resized, cut and scaled as the network's files say. Rows are written as "

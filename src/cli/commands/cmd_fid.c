@@ -285,6 +285,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_fid = {
     .name = "fid",
+    .dry_run = true,
     .summary = "distances between two sets of pictures, in the features of frozen networks",
     .usage = "A B --encoder SPEC[,SPEC...] | --battery SPECS | --probe SPECS [options]",
     .notes =

@@ -364,6 +364,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_mc = {
     .name = "mc",
+    .dry_run = true,
     .summary = "uncertainty of frozen encoders by noisy passes, and whether it comes out again",
     .usage = "DATA --models SPEC,.. --output-dir DIR [options]",
     .notes =

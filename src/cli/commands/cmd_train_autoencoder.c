@@ -41,6 +41,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_train_autoencoder = {
     .name = "train autoencoder",
+    .dry_run = true,
     .summary = "train a small autoencoder, in whose latents other networks work",
     .usage = "--data SPEC --output-dir DIR --steps N [options]",
     .notes = "The run directory is itself an autoencoder: give it to `stream --model` or "

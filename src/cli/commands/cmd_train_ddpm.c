@@ -93,6 +93,7 @@ static int run_flow(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_train_ddpm = {
     .name = "train ddpm",
+    .dry_run = true,
     .summary = "train a denoising diffusion model",
     .usage = "--data SPEC --output-dir DIR --steps N [options]",
     .notes = "The loss is the mean squared error of what is predicted, weighted by --snr-gamma, "
@@ -110,6 +111,7 @@ const lw_command lw_cmd_train_ddpm = {
 
 const lw_command lw_cmd_train_flow = {
     .name = "train flow",
+    .dry_run = true,
     .summary = "train a rectified flow: straight ways from noise to pictures, few evaluations",
     .usage = "--data SPEC --output-dir DIR --steps N [options]",
     .notes = "The loss is the mean squared error of noise - picture, which no network can bring to "

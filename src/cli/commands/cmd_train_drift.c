@@ -242,6 +242,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_train_drift = {
     .name = "train drift",
+    .dry_run = true,
     .summary = "train a one-step drifting generator",
     .usage = "--data SPEC --encoder RUN --output-dir DIR --steps N [options]",
     .notes = "The drift loss is flat by construction (every temperature's field is scaled to unit "

@@ -95,6 +95,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_train_encoder = {
     .name = "train encoder",
+    .dry_run = true,
     .summary = "train the small feature encoder of a drift loss",
     .usage = "--data SPEC --output-dir DIR --steps N [options]",
     .notes = "The run directory is itself an encoder: give it to `train drift --encoder`.",

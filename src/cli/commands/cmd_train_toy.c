@@ -96,6 +96,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_train_toy = {
     .name = "train toy",
+    .dry_run = true,
     .summary = "drift points of the plane, with attraction and repulsion in and out of balance",
     .usage = "--output-dir DIR [--ablation all] [options]",
     .notes = "The plain form of the field, without an encoder: its loss is the mean squared drift "

@@ -155,6 +155,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_prove_bench = {
     .name = "prove bench",
+    .dry_run = true,
     .summary = "how long an evaluation takes, and where the time goes",
     .usage = "DATASET [options]",
     .notes = "The first queries and their corruptions are walked without a network, in f32 with "

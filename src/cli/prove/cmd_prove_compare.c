@@ -155,6 +155,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_prove_compare = {
     .name = "prove compare",
+    .dry_run = true,
     .summary =
         "uniform and untrained walks, policies, an embedding, rules and the ceiling in one table",
     .usage = "DATASET [--policy RUN,..] [--kge RUN] [options]",

@@ -230,6 +230,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_prove_depths = {
     .name = "prove depths",
+    .dry_run = true,
     .summary = "the shortest proof of every query, breadth first",
     .usage = "DATASET [options]",
     .notes =

@@ -205,6 +205,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_prove_eval = {
     .name = "prove eval",
+    .dry_run = true,
     .summary = "rank true triples among corrupted ones by a policy's proofs",
     .usage = "DATASET [options]",
     .notes = "Every query and each of its corruptions is proved by the policy, step by step; the "

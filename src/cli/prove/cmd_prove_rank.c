@@ -257,6 +257,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_prove_rank = {
     .name = "prove rank",
+    .dry_run = true,
     .summary = "rank queries among all or drawn corruptions by an embedding alone, or by rules",
     .usage = "DATASET --kge RUN | --by rules [options]",
     .notes =

@@ -247,14 +247,14 @@ static int synth_plan(lw_data_job *job)
     uint64_t seed = TRAINING_SEED;
     LW_TRY(parse_arg(job, &size, &seed));
     lw_data_opts *o = &job->opts;
+    if (o->image_size && o->image_size != 16 && o->image_size != 32)
+        return lw_fail(LW_EUSAGE, "data '%s': image size %d: synth draws 16 or 32 pixels",
+                       job->spec, o->image_size);
     if (size && o->image_size && size != o->image_size)
         return lw_fail(LW_EUSAGE,
                        "data '%s' draws %dx%d, but image size %d is asked for: write synth:%d",
                        job->spec, size, size, o->image_size, o->image_size);
     size = size ? size : o->image_size ? o->image_size : 32;
-    if (size != 16 && size != 32)
-        return lw_fail(LW_EUSAGE, "data '%s': image size %d: synth draws 16 or 32 pixels",
-                       job->spec, size);
     int64_t have = split_rows(job);
     LW_TRY(lw_data_range_check(job, have));
     o->count = o->count ? o->count : have - o->first;
