@@ -49,6 +49,7 @@ typedef struct lw_compile_opts {
     const char *dump_pass; /* "simplify", "fuse", ...; NULL with dump: all */
     lw_num precision;      /* operands of products: f32, bf16, or u8 x s8 (inference only) */
     const lw_calibration *calibration; /* with LW_NUM_S8; borrowed during the call */
+    bool part; /* of a network: it need have no product that is calibrated */
 } lw_compile_opts;
 
 /* Appends the gradient of sum(loss * seed) for every unfrozen parameter reached, as outputs bound
@@ -60,7 +61,7 @@ int lw_grad_params_of(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y);
 /* Adds an output "edge/<weight>" for every activation that a plan with LW_NUM_S8 could read as u8,
  * to measure its range. Call on a forward graph before compiling it in f32. LW_EUNSUPPORTED: a weight multiplies two values. */
 int lw_calibration_outputs(lw_graph *g);
-/* Is any product of g computed in int8 with these ranges? lw_compile refuses LW_NUM_S8 where none is. */
+/* Has any product of g, dead ones too, a range among these? lw_compile refuses LW_NUM_S8 where none has. */
 bool lw_calibration_fits(const lw_graph *g, const lw_calibration *c);
 #define LW_EDGE_OUTPUT "edge/"
 

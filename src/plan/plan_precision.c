@@ -528,14 +528,14 @@ bool lw_calibration_fits(const lw_graph *g, const lw_calibration *c)
 }
 
 /* An error for a calibration of another network. */
-static int check_calibration(const precision *p, const lw_graph *g)
+static int check_calibration(const precision *p, const lw_graph *g, bool part)
 {
     if (p->num != LW_NUM_S8)
         return 0;
     if (!p->calibration || p->calibration->n == 0)
         return lw_fail(LW_EUSAGE, "int8 needs the ranges of a calibration: make them with "
                                   "`leeway quantize`");
-    if (lw_calibration_fits(g, p->calibration))
+    if (part || lw_calibration_fits(g, p->calibration))
         return 0;
     return lw_fail(LW_EFORMAT,
                    "none of the %d calibrated weights belongs to a product of this "
@@ -547,7 +547,7 @@ int lw_pass_precision(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
     const lw_calibration *c = o->calibration;
     precision p = {.num = o->precision, .dev = dev, .calibration = c};
-    LW_TRY(check_calibration(&p, *g));
+    LW_TRY(check_calibration(&p, *g, o->part));
     p.val = lw_calloc(lw_graph_val_count(*g) + 1u, sizeof *p.val);
     p.pair = lw_calloc((c ? (size_t)c->n : 0u) + 1u, sizeof *p.pair);
     int rc = p.val && p.pair ? lw_rewrite_graph(g, dev, precision_node, &p) : LW_ENOMEM;

@@ -122,14 +122,12 @@ static int find_kept(lw_passes *p, const lw_graph *g, lw_val tap)
 
 static int compile(lw_passes *p, lw_graph **g, lw_forward **out, uint64_t *bytes)
 {
-    lw_compile_opts c = {.opt = !p->o.unfused,
-                         .precision = (lw_num)p->o.precision,
-                         .calibration = lw_quantization_ranges(p->quant)};
+    const lw_compile_opts c = {.opt = !p->o.unfused,
+                               .precision = (lw_num)p->o.precision,
+                               .calibration = lw_quantization_ranges(p->quant),
+                               .part = true};
     double begin = lw_now();
     LW_TRY(lw_graph_error(*g));
-    /* A half without a product that int8 can compute is what the rest of an int8 plan is. */
-    if (c.precision == LW_NUM_S8 && !lw_calibration_fits(*g, c.calibration))
-        c.precision = LW_NUM_BF16;
     LW_TRY(lw_forward_of(p->dev, g, &c, LW_SLAB_PARAM, p->network->dir, out));
     lw_plan_info i = lw_forward_info(*out);
     *bytes = i.frame_bytes + i.derived_bytes;

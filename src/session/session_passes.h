@@ -8,8 +8,8 @@
  *
  * The graph is cut where the noise begins: what is in front of the first live site is the same in
  * every pass, so it is computed once per picture and kept; passes and pictures are rows of one batch
- * of the rest, and weights are read once for all of them. A row's output depends on its picture, its
- * row id and the tick, on nothing else: neither on the batch nor on its neighbours.
+ * of the rest, and weights are read once for all of them. What is kept is f32, in bf16 and int8 too. A row's output depends on
+ * its picture, its row id and the tick, on nothing else: neither on the batch nor on its neighbours.
  */
 #ifndef LW_SESSION_PASSES_H
 #define LW_SESSION_PASSES_H

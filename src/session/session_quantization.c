@@ -96,6 +96,18 @@ void lw_quantization_free(lw_quantization **pp)
     lw_free(pp);
 }
 
+uint64_t lw_quantization_hash(const lw_quantization *q)
+{
+    uint64_t h = 0;
+    for (int32_t i = 0; i < q->ranges.n; i++) {
+        const lw_edge_range *e = &q->edge[i];
+        uint64_t word[4] = {h, lw_hash_name(e->name), 0, (uint64_t)e->zero};
+        memcpy(&word[2], &e->scale, sizeof e->scale);
+        h = lw_hash64(word, sizeof word);
+    }
+    return h;
+}
+
 const lw_calibration *lw_quantization_ranges(const lw_quantization *q)
 {
     return q ? &q->ranges : NULL;

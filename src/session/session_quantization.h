@@ -32,6 +32,8 @@ int lw_quantization_find(const char *dir, lw_quantization **out);
 void lw_quantization_free(lw_quantization **pp);
 /* What lw_compile wants; NULL for NULL. Lives as long as q. */
 const lw_calibration *lw_quantization_ranges(const lw_quantization *q);
+/* Of the names, scales and zero points, in the order of the file. */
+uint64_t lw_quantization_hash(const lw_quantization *q);
 /* Writes dir/quantization.json. about: borrowed, says how it was made. */
 int lw_quantization_save(const char *dir, const lw_edge_seen *edge, int32_t n, json_t *about);
 

@@ -309,4 +309,20 @@ int8="mc $common --models enc=enc-int8 --passes 3,8 --trials 3 --only exp0 --one
     cmp -s i1/$trials/exp0_trials_T8.npz i3/$trials/exp0_trials_T8.npz && fails 'int8 gives the scores of f32'
     expect 2 mc $common --models enc --passes 3 --trials 3 --only exp0 --precision int8 --output-dir i4
     err_has 'leeway quantize enc'
+    # a half of the network without a product that int8 can compute; ranges that are others belong to another network
+    expect 0 $int8 --sites last:1 --output-dir i5
+    expect 0 $int8 --sites head --layer logits --output-dir i6
+    long='--passes 3,32 --trials 2000 --num-images 40'
+    "$program" mc $common $long --models enc=enc-int8 --only exp0 --precision int8 --output-dir i7 >"$out" 2>"$err" &
+    pid=$!
+    i=0
+    while [ ! -e i7/$trials/exp0_trials_T32_partial.npz ] && kill -0 $pid 2>/dev/null && [ $i -lt 600 ]; do
+        sleep 0.05
+        i=$((i + 1))
+    done
+    kill -KILL $pid 2>/dev/null || fails "it ended by itself: $(cat "$err")"
+    wait $pid
+    sed -i 's/"zero": [0-9]*/"zero": 7/' enc-int8/quantization.json
+    expect 2 mc $common $long --models enc=enc-int8 --only exp0 --precision int8 --output-dir i7 --resume
+    err_has 'its ranges_hash is'
 }

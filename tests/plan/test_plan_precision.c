@@ -365,10 +365,7 @@ static void embed(float *y, int64_t n, lw_isa isa, lw_num num)
     lw_val x = LAB_X(&l, "x", 2, 8, 12, 3);
     lab_output(&l, "y", lw_conv2d(&l.b, "stem", x, 24, (lw_conv_opts){.kernel = 4, .stride = 4}));
     settle(&l);
-    const lw_edge_range edge = {"qkv.weight", 0.01f, 128};
-    const lw_calibration c = {&edge, 1};
-    compile(&l, &(lw_compile_opts){
-                    .opt = 1, .precision = num, .calibration = num == LW_NUM_S8 ? &c : NULL});
+    compile(&l, &(lw_compile_opts){.opt = 1, .precision = num});
     lab_fill(&l);
     assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
     memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * (size_t)n);

@@ -66,7 +66,8 @@ static const lw_option options[] = {
      .help = "the output that is scored; default: pooled, or the first there is"},
     {LW_OPT(mc_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
      .fallback = "f32", .group = "Models",
-     .help = "operands of products; sums, masks and scores are wider"},
+     .help = "operands of products; int8 needs a folder made by `leeway quantize`; sums, masks and "
+             "scores are wider"},
     {LW_OPT(mc_cli, half), .name = "half", .fallback = "false", .group = "Models",
      .help = "--precision bf16; --no-half: f32"},
     {LW_OPT_LIST(mc_cli, c.only, c.n_only), .name = "only", .group = "Experiments",

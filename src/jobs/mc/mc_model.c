@@ -213,6 +213,12 @@ static int describe(mc_model *m)
     if (!m->about)
         return lw_fail(LW_EFORMAT, "%s is not UTF-8: no file can say where its pictures are from",
                        lw_str_c(&m->spec));
+    if (c->precision == LW_NUM_S8) {
+        LW_CLEANUP(lw_quantization_free) lw_quantization *quant = NULL;
+        LW_TRY(lw_quantization_find(m->net->dir, &quant));
+        LW_TRY(lw_precision_check(c->precision, quant, m->net->dir));
+        json_object_set_new(m->about, "ranges_hash", lw_json_hash(lw_quantization_hash(quant)));
+    }
     json_t *passes = json_array();
     for (int32_t i = 0; i < c->n_passes; i++)
         json_array_append_new(passes, json_integer(c->passes[i]));

@@ -23,8 +23,8 @@
  * than 1.1 is won by that. The rest is bytes, 32 a pair of channels for the filters instead of 144: so it
  * begins where those of f32 leave the second cache.
  *
- * u8, where bytes are widened to 16 bits to be multiplied (avx2): F(4x4) always. Of the time of direct bytes, and of tiles
- * of f32, 8 pictures, one Zen 3 core, weights from a cache:
+ * u8, where bytes are widened to 16 bits to be multiplied (avx2): F(4x4) wherever it fits (forward, C a multiple of 4, at
+ * most 1,840). Of the time of direct bytes, and of tiles of f32, 8 pictures, one Zen 3 core, weights from a cache:
  *
  *   channels @ side     of direct bytes, of tiles of f32
  *   128 @ 32            .24, .67

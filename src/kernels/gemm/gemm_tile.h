@@ -107,8 +107,8 @@ typedef struct lw_tile {
     lw_act act;
     ptrdiff_t narrow; /* 0, or: b is [cols][narrow steps] (see lw_tile_is_narrow), f32 only */
     const struct lw_tile_quant *quant; /* u8 only */
-    lw_tile_fetch fetch
-        [2]; /* both, or none: then the panel is asked for shortly before its turn, as by unpacked rows always */
+    /* Both, or none: then the panel is asked for shortly before its turn, as by unpacked rows always. */
+    lw_tile_fetch fetch[2];
 } lw_tile;
 typedef void lw_tile_fn(const lw_tile *t);
 
@@ -167,9 +167,9 @@ static inline int64_t lw_tiles_part(const lw_tiles *k, int64_t task, int64_t row
 #define LW_TILES_OF(type, words) ((void)(words), &LWV(lw_tiles_##type))
 /* Rows of bytes, each unpacked to 16 bits: words of two even ones and of two odd ones, in turns (gemm_elem_u8.h). At most so many
  * words of a row are, others would leave too little of the first cache. */
-enum { LW_UNPACKED_WORDS = 256 };
+enum { LW_UNPACKED_WORDS = VL == 8 ? 256 : 0 };
 typedef struct lw_tile_room {
-    _Alignas(64) float unpacked[LW_TILE_ROWS * 2 * LW_UNPACKED_WORDS];
+    _Alignas(64) float unpacked[LW_TILE_ROWS * 2 * LW_UNPACKED_WORDS + 1];
 } lw_tile_room;
 static inline lw_tile_room *lw_tiles_begin(lw_tile_room *room)
 {

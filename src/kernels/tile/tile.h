@@ -9,8 +9,8 @@
  * unit column stride. Each element is one chain of fused multiply-adds over k in order (starting at
  * 0 or at the old C), so its bits do not depend on how a caller cuts rows and columns.
  *
- * After gemm_elem_bf16.h or _s16.h everything is counted in words of two: k in pairs, A and B are words, and of s16 C is s32, modulo
- * 2^32.
+ * After gemm_elem_bf16.h or _s16.h everything is counted in words of two: k in pairs, A and B are words, and of s16 C is s32,
+ * modulo 2^32.
  */
 #ifndef LW_KERNELS_TILE_H
 #define LW_KERNELS_TILE_H
