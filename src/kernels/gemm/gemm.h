@@ -42,7 +42,7 @@
  *
  *   gemm_shape.h .c  gemm_wgrad_shape.c    how work is cut into tasks
  *   gemm_tile.h                            the two register tiles and packed panels
- *     gemm_elem_f32.h  _bf16.h  _u8.h      what a 32-bit word holds; one comes before a tile's body (_s16.h: before tile.h)
+ *     gemm_elem_f32.h  _bf16.h  _u8.h      what a 32-bit word holds; one comes before a tile's body (_s16.h: before tile.h; _whole.h: what it shares)
  *     gemm_tile_body.inc                   row tile: gathered rows times a panel
  *     gemm_tile_amx.h  _amx_body.inc       the same on tile registers; of LW_NUM_BF16X3, which splits
  *                                          rows, in gemm_tile_bf16x3_amx.c

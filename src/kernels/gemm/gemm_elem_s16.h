@@ -4,28 +4,14 @@
 #ifndef LW_KERNELS_GEMM_ELEM_S16_H
 #define LW_KERNELS_GEMM_ELEM_S16_H
 
-#include "kernels/gemm/gemm_tile.h"
+#include "kernels/gemm/gemm_elem_whole.h"
 
 #define EL(name) LWV_PASTE(name##_s16, LW_SIMD_SUFFIX)
-#define EL_UNPACKED 0
 #define EL_IN_PLACE 0
 #define EL_INTEGER 1
 #define EL_LOW 1
 #define EL_OF_FLOAT(v) v_as_i(v)
-enum { EL_PARTS = 1 };
-typedef vi el_sum;
-typedef vi el_vec;
 
-LW_WORD el_vec el_row(const float *p, int part)
-{
-    (void)part;
-    return lw_word_everywhere(p);
-}
-LW_WORD el_vec el_panel(const float *b, int part)
-{
-    (void)part;
-    return vi_load(b);
-}
 LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
     return vi_mac_s16(sum, row, panel);

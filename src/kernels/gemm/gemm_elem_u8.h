@@ -14,24 +14,10 @@
 #define EL_INTEGER 1
 #define EL_LOW 1
 #define EL_OF_FLOAT(v) v_as_i(v)
-typedef vi el_sum;
-typedef vi el_vec;
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#include "kernels/gemm/gemm_elem_whole.h"
 
-#define EL_UNPACKED 0
-enum { EL_PARTS = 1 };
-
-LW_WORD el_vec el_row(const float *p, int part)
-{
-    (void)part;
-    return lw_word_everywhere(p);
-}
-LW_WORD el_vec el_panel(const float *b, int part)
-{
-    (void)part;
-    return vi_load(b);
-}
 LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
     return vi_mac_u8s8(sum, row, panel);
@@ -41,6 +27,8 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 
 #define EL_UNPACKED (VL == 8) /* measured there */
 enum { EL_PARTS = 2 };
+typedef vi el_sum;
+typedef vi el_vec;
 #if VL == 16
 #define SHIFT_LEFT_16 _mm512_slli_epi16
 #define SHIFT_RIGHT_16 _mm512_srai_epi16
