@@ -144,6 +144,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_prove_kge = {
     .name = "prove kge",
+    .dry_run = true,
     .summary = "train an embedding of the facts: TransE, RotatE, ComplEx or DistMult",
     .usage = "DATASET --output-dir DIR --epochs N [options]",
     .notes = "The run directory is what `prove rank` ranks with and what `prove eval --kge` fuses "

@@ -180,6 +180,7 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_prove_train = {
     .name = "prove train",
+    .dry_run = true,
     .summary = "train a policy over proof states (proximal policy optimisation)",
     .usage = "DATASET --output-dir DIR --timesteps-train N [options]",
     .notes = "A step of the logs is an iteration: n-envs proofs walked for n-steps choices, then "
