@@ -86,6 +86,12 @@ int lw_quantization_find(const char *dir, lw_quantization **out)
     return 0;
 }
 
+int lw_quantization_need(const char *dir, int32_t precision, lw_quantization **out)
+{
+    LW_TRY(lw_quantization_find(dir, out));
+    return lw_precision_check(precision, *out, dir);
+}
+
 void lw_quantization_free(lw_quantization **pp)
 {
     lw_quantization *q = *pp;

@@ -29,6 +29,8 @@ typedef struct lw_edge_seen {
 /* quantization.json of a model folder; *out stays NULL when there is none. LW_EFORMAT: what is
  * wrong with it. */
 int lw_quantization_find(const char *dir, lw_quantization **out);
+/* The same for a network in that precision: LW_EUSAGE, saying what to do, where int8 has none. */
+int lw_quantization_need(const char *dir, int32_t precision, lw_quantization **out);
 void lw_quantization_free(lw_quantization **pp);
 /* What lw_compile wants; NULL for NULL. Lives as long as q. */
 const lw_calibration *lw_quantization_ranges(const lw_quantization *q);

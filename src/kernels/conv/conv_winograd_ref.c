@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd convolution, reference: obvious loops, everything but the stored weights in double.
- * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers. Of bf16, which F(2x2) alone has, points are made in f32 steps
- * and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. Of u8, which F(4x4) alone
- * has, points are whole numbers, and all of it is exact. */
+ * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers. Of bf16, which F(2x2) alone has, points are made in f32
+ * steps and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. Of u8, which
+ * F(4x4) alone has, points are whole numbers, and all of it is exact. */
 #include "kernels/conv/conv_winograd_points.h"
 #include "kernels/conv/conv_winograd_shape.h"
 #include "kernels/gemm/gemm_ref.h"
