@@ -102,13 +102,13 @@ static drift_ahead drift_ahead_of(const drift_job *q, double guess, float *csum)
         .t = at.t, .h = at.h, .by = (float)(1.0 / fmax(guess, 1e-4)), .csum = csum};
 }
 
-/* The sums of `rows` targets (rows 0 .. of e and d) at one temperature, over the lanes of a strip
+/* The sums of `rows` targets (rows 0 .. of e and y) at one temperature, over the lanes of a strip
  * into r [3][lp] and over targets into c [3][m]; e^p are the exponentials. */
 LW_WORD void drift_ahead_rows(float *r, ptrdiff_t lp, float *c, ptrdiff_t m, const float *e,
-                              const float *d, ptrdiff_t lanes, const drift_ahead *a, float far,
-                              vf least, const int rows, const int p)
+                              const float *y_at, ptrdiff_t lanes, vf least, const int rows,
+                              const int p)
 {
-    vf c0[4], c1[4], c2[4], by = v_set1(a->by), hv = v_set1(a->h * a->by), fv = v_set1(far);
+    vf c0[4], c1[4], c2[4];
     LW_UNROLL_UP_TO(4)
     for (int j = 0; j < 4; j++)
         c0[j] = c1[j] = c2[j] = v_zero();
@@ -116,7 +116,7 @@ LW_WORD void drift_ahead_rows(float *r, ptrdiff_t lp, float *c, ptrdiff_t m, con
         vf r0 = v_load(r + i), r1 = v_load(r + lp + i), r2 = v_load(r + 2 * lp + i);
         LW_UNROLL_UP_TO(4)
         for (int j = 0; j < rows; j++) {
-            vf y = v_fms(v_min(v_load(d + j * lanes + i), fv), by, hv);
+            vf y = v_load(y_at + j * lanes + i);
             vf x = drift_power(v_load(e + j * lanes + i), least, p), z = v_mul(x, y);
             r0 = v_add(r0, x);
             r1 = v_add(r1, z);
@@ -139,14 +139,13 @@ LW_WORD void drift_ahead_rows(float *r, ptrdiff_t lp, float *c, ptrdiff_t m, con
 }
 
 LW_WORD void drift_ahead_power(float *r, ptrdiff_t lp, float *c, ptrdiff_t m, const float *e,
-                               const float *d, ptrdiff_t lanes, ptrdiff_t n, const drift_ahead *a,
-                               float far, vf least, const int p)
+                               const float *y, ptrdiff_t lanes, ptrdiff_t n, vf least, const int p)
 {
     ptrdiff_t j = 0;
     for (; j + 4 <= n; j += 4)
-        drift_ahead_rows(r, lp, c + j, m, e + j * lanes, d + j * lanes, lanes, a, far, least, 4, p);
+        drift_ahead_rows(r, lp, c + j, m, e + j * lanes, y + j * lanes, lanes, least, 4, p);
     for (; j < n; j++)
-        drift_ahead_rows(r, lp, c + j, m, e + j * lanes, d + j * lanes, lanes, a, far, least, 1, p);
+        drift_ahead_rows(r, lp, c + j, m, e + j * lanes, y + j * lanes, lanes, least, 1, p);
 }
 
 /* Sums of a tile of n targets from j0, its distances d; of targets only where `columns`. Pairs out
@@ -156,21 +155,25 @@ static void drift_ahead_tile(const drift_job *q, const drift_ahead *a, const flo
 {
     ptrdiff_t lp = q->d.lp, pitch = columns ? q->d.m : LW_DRIFT_ROWS;
     const drift_taus *t = &a->t;
-    float no_columns[3 * LW_DRIFT_ROWS] = {0}, *e = q->buf_e;
+    float no_columns[3 * LW_DRIFT_ROWS] = {0}, *e = q->buf_e, *y = q->buf_a;
+    const vf by = v_set1(a->by), h_by = v_set1(a->h * a->by);
     for (int base = 0; base < t->k; base++) {
         if (t->base[base] != base)
             continue;
         float far = a->h - DRIFT_LEAST / t->b[base];
         vf b = v_set1(t->b[base]), h = v_set1(a->h), fv = v_set1(far);
-        for (ptrdiff_t i = 0; i < n * st.lanes; i += VL)
-            v_store(e + i, v_exp_inside(v_mul(v_sub(h, v_min(v_load(d + i), fv)), b)));
+        for (ptrdiff_t i = 0; i < n * st.lanes; i += VL) {
+            const vf near = v_min(v_load(d + i), fv);
+            v_store(y + i, v_fms(near, by, h_by));
+            v_store(e + i, v_exp_normal(v_mul(v_sub(h, near), b)));
+        }
         for (int k = 0; k < t->k; k++) {
             float *r = q->rmom + 3 * k * lp + st.i0,
                   *c = columns ? a->csum + 3 * k * pitch + j0 : no_columns;
             vf least = v_set1(t->least[k]);
             if (t->base[k] == base)
-                DRIFT_BY_POWER(t->power[k], drift_ahead_power, r, lp, c, pitch, e, d, st.lanes, n,
-                               a, far, least);
+                DRIFT_BY_POWER(t->power[k], drift_ahead_power, r, lp, c, pitch, e, y, st.lanes, n,
+                               least);
         }
     }
 }

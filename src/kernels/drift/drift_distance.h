@@ -34,11 +34,18 @@ static float drift_close_pair(const drift_job *q, ptrdiff_t j, ptrdiff_t i)
 }
 
 /* out[n][lanes] = t_j . x_i from lane `from` on, in blocks of channels whose panel of samples stays
- * in the first cache. */
+ * in the first cache. Meanwhile the next n targets are asked for: each strip meets all of them, which come from
+ * memory where groups are large. */
 static void drift_gram(const drift_job *q, float *out, drift_strip st, ptrdiff_t j0, ptrdiff_t n,
                        ptrdiff_t from)
 {
     enum { BLOCK = 192 };
+    const ptrdiff_t half = n * q->d.pitch / 2,
+                    steps = q->s->c * LW_CEIL_DIV(n, TILE_MR) *
+                            LW_CEIL_DIV(st.lanes - from, 2 * VL),
+                    step = LW_CEIL_DIV(half, LW_MAX(steps, 1));
+    const float *next = q->t + (j0 + n) * q->d.pitch;
+    lw_tile_fetch ask[2] = {{next, step}, {next + half, step}};
     for (ptrdiff_t c = 0; c < q->s->c; c += BLOCK)
         for (ptrdiff_t i = from; i < st.lanes; i += LW_DRIFT_NR) {
             ptrdiff_t lanes = st.lanes - i < LW_DRIFT_NR ? st.lanes - i : LW_DRIFT_NR;
@@ -51,7 +58,7 @@ static void drift_gram(const drift_job *q, float *out, drift_strip st, ptrdiff_t
                           .ldc = st.lanes,
                           .k = q->s->c - c < BLOCK ? q->s->c - c : BLOCK,
                           .add = c > 0};
-            tile_product(&t, n, lanes);
+            tile_product_asking(&t, n, lanes, ask);
         }
 }
 

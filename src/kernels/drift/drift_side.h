@@ -56,26 +56,47 @@ static int drift_noted_pieces(const drift_job *q, drift_piece *piece, drift_stri
     return count;
 }
 
+/* Exponentials of n notes, and whose they are. */
+LW_WORD void drift_note_powers(float *power, uint16_t *whose, const float *d, const uint16_t *at,
+                               const drift_piece *p, const float *rmin, const float *cmin, vf b,
+                               const ptrdiff_t n)
+{
+    const vi lanes = vi_set1(LW_DRIFT_LANES - 1);
+    const vf half = v_set1(0.5f);
+    vi code = vi_load_u16_n(at, n), lane = vi_and(code, lanes),
+       row = vi_add(vi_shr(code, 6), vi_set1((uint32_t)p->first));
+    vi i = p->turned ? row : lane, j = p->turned ? lane : row;
+    vf shift = v_add(v_gather(rmin, i), v_gather(cmin, j));
+    v_store_n(power, drift_exp(v_mul(v_fms(shift, half, v_load_n(d, n)), b)), n);
+    vi_store_u16_n(whose, vi_or(vi_shl(j, 6), i), n);
+}
+
 /* Exponentials of a tile's notes into buf_e, and whose they are (target << 6 | lane, from the first
- * of the tile and the strip) into buf_d. Returns their number. */
+ * of the tile and the strip) into buf_d; zeros up to a whole vector. Returns their number. */
 static ptrdiff_t drift_noted_powers(const drift_job *q, const drift_piece *piece, int pieces,
                                     drift_strip st, ptrdiff_t j0, float b)
 {
-    const vi lanes = vi_set1(LW_DRIFT_LANES - 1);
-    uint16_t *at = (uint16_t *)(void *)q->buf_d;
-    const vf bv = v_set1(b), half = v_set1(0.5f);
+    uint16_t *whose = (uint16_t *)(void *)q->buf_d;
+    const float *rmin = q->rmin + st.i0, *cmin = q->cmin + j0;
+    const vf bv = v_set1(b);
     ptrdiff_t count = 0;
-    for (const drift_piece *p = piece; p < piece + pieces; p++)
-        for (ptrdiff_t e = p->from, n; e < p->to; e += VL, count += n) {
-            n = p->to - e < VL ? p->to - e : VL;
-            vi code = vi_load_u16_n(q->near.at + e, n), lane = vi_and(code, lanes),
-               row = vi_add(vi_shr(code, 6), vi_set1((uint32_t)p->first));
-            vi i = p->turned ? row : lane, j = p->turned ? lane : row;
-            vf shift = v_add(v_gather(q->rmin + st.i0, i), v_gather(q->cmin + j0, j));
-            vf d = v_load_n(q->near.d + e, n);
-            v_store_n(q->buf_e + count, drift_exp(v_mul(v_fms(shift, half, d), bv)), n);
-            vi_store_u16_n(at + count, vi_or(vi_shl(j, 6), i), n);
-        }
+    for (const drift_piece *p = piece; p < piece + pieces; p++) {
+        const float *d = q->near.d + p->from;
+        const uint16_t *at = q->near.at + p->from;
+        const ptrdiff_t n = p->to - p->from;
+        ptrdiff_t e = 0;
+        for (; e + VL <= n; e += VL, count += VL)
+            drift_note_powers(q->buf_e + count, whose + count, d + e, at + e, p, rmin, cmin, bv,
+                              VL);
+        if (e < n)
+            drift_note_powers(q->buf_e + count, whose + count, d + e, at + e, p, rmin, cmin, bv,
+                              n - e);
+        count += n - e;
+    }
+    const ptrdiff_t rest = LW_ROUND_UP(count, VL) -
+                           count; /* of a vector: pairs that count for nothing */
+    v_store_n(q->buf_e + count, v_zero(), rest);
+    vi_store_u16_n(whose + count, vi_set1(0), rest);
     return count;
 }
 
@@ -96,9 +117,8 @@ LW_WORD ptrdiff_t drift_noted_above(const drift_job *q, drift_strip st, ptrdiff_
     uint16_t *whose = drift_above_whose(q);
     ptrdiff_t pairs = 0;
     for (ptrdiff_t e = 0; e < count; e += VL) {
-        ptrdiff_t live = count - e < VL ? count - e : VL;
-        vi code = vi_load_u16_n(at + e, live);
-        vf x = v_mul(drift_power(v_load_n(q->buf_e + e, live), least, p),
+        vi code = vi_load_u16(at + e);
+        vf x = v_mul(drift_power(v_load(q->buf_e + e), least, p),
                      v_gather(rs, vi_and(code, lanes)));
         x = v_mul(x, v_gather(cs, vi_shr(code, 6)));
         vm above = v_gt(x, v_set1(low)); /* none of lanes without a note: there e is 0 */
@@ -109,19 +129,25 @@ LW_WORD ptrdiff_t drift_noted_above(const drift_job *q, drift_strip st, ptrdiff_
     return pairs;
 }
 
-/* nv vectors of channels of so many pairs: out[i] += a t_j, one pair after the other. */
-LW_WORD void drift_add_pairs(const drift_job *q, float *out, const float *t, ptrdiff_t pairs,
-                             const int nv)
+/* out[i] += a t_j of so many pairs, one after the other: in turns with asking for the vector of a later one, as large
+ * groups' targets come from memory, each strip, and few of a tile are there. */
+static void drift_add_pairs(const drift_job *q, float *out, const float *t, ptrdiff_t pairs)
 {
+    enum { LATER = 2 };
     const uint16_t *whose = drift_above_whose(q);
+    const ptrdiff_t cp = q->d.cp;
     for (ptrdiff_t e = 0; e < pairs; e++) {
-        float *to = out + whose[e] % LW_DRIFT_LANES * q->d.cp;
-        const float *from = t + whose[e] / LW_DRIFT_LANES * q->d.pitch;
-        vf by = v_set1(q->buf_a[e]);
-        __asm__("" : "+r"(to), "+r"(from)); /* one address each, not a sum for every vector */
-        LW_UNROLL_UP_TO(16)
-        for (int v = 0; v < nv; v++)
-            v_store(to + v * VL, v_fma(by, v_load(from + v * VL), v_load(to + v * VL)));
+        float *to = out + whose[e] % LW_DRIFT_LANES * cp;
+        const ptrdiff_t later = whose[LW_MIN(e + LATER, pairs - 1)] / LW_DRIFT_LANES;
+        const float *from = t + whose[e] / LW_DRIFT_LANES * q->d.pitch,
+                    *ask = t + later * q->d.pitch;
+        const vf by = v_set1(q->buf_a[e]);
+        for (ptrdiff_t c = 0; c < cp; c += 16) {
+            __builtin_prefetch(ask + c);
+            LW_UNROLL_UP_TO(2)
+            for (int v = 0; v < 16; v += VL)
+                v_store(to + c + v, v_fma(by, v_load(from + c + v), v_load(to + c + v)));
+        }
     }
 }
 
@@ -132,15 +158,11 @@ static void drift_gather_above(const drift_job *q, float *out, float *sum, drift
     const ptrdiff_t cp = q->d.cp;
     const uint16_t *whose = drift_above_whose(q);
     const float *t = drift_rows_at(q, j0);
-    ptrdiff_t c = 0;
     if (first)
         drift_fill(out, st.live * cp, 0.0f);
     for (ptrdiff_t e = 0; e < pairs; e++)
         sum[whose[e] % LW_DRIFT_LANES] += q->buf_a[e];
-    for (; c + 8 * VL <= cp; c += 8 * VL)
-        drift_add_pairs(q, out + c, t + c, pairs, 8);
-    for (; c < cp; c += VL)
-        drift_add_pairs(q, out + c, t + c, pairs, 1);
+    drift_add_pairs(q, out, t, pairs);
 }
 
 /* The targets from j0 on that these are notes of, all of one weight, for a strip, every

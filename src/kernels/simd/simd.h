@@ -38,7 +38,7 @@
  *   vi_load_u16(p) vi_load_u16_n(p,n): halves to lanes; vi_load_u8, vi_load_u8_n: bytes to lanes
  *   vi_max(a,b) vi_min(a,b): signed
  *   vi_store_u16 vi_store_u16_n vi_store_u8 vi_store_u8_n: the low half or byte of each lane
- *   v_pack(p,v,m) vi_pack_u16(p,v,m): the flagged lanes next to each other, nothing behind them
+ *   v_pack(p,v,m) vi_pack_u16(p,v,m): the flagged lanes next to each other; VL are written, those behind them of no matter
  *   vi_load_u24(p) vi_store_u24(p,v): the low three bytes of each lane, 3 VL bytes
  *   vi_zip(a,b,&lo,&hi): lanes in turns, a0 b0 a1 b1 ..; vi_unzip(lo,hi,&even,&odd): back
  *   v_of_bf16(w): lanes whose low halves are bf16, to floats

@@ -446,19 +446,34 @@ LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
     vi_store_u16(all, v);
     memcpy(p, all, (size_t)n * sizeof *p);
 }
+/* Lanes of half a vector that bring the flagged ones of its four together: byte k is the k-th of them. */
+LW_WORD __m128i vi_packing(uint32_t bits)
+{
+    static const uint32_t lanes[16] = {0,        0,      1,        0x0100,     2,      0x0200,
+                                       0x0201,   0x020100, 3,      0x0300,     0x0301, 0x030100,
+                                       0x0302,   0x030200, 0x030201, 0x03020100};
+    uint32_t at = lanes[bits & 15];
+    return _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)at));
+}
 LW_WORD void v_pack(float *p, vf v, vm m)
 {
-    float all[8];
-    _mm256_storeu_ps(all, v);
-    for (uint32_t bits = vm_bits(m); bits; bits &= bits - 1)
-        *p++ = all[__builtin_ctz(bits)];
+    const uint32_t bits = vm_bits(m);
+    _mm_storeu_ps(p, _mm_permutevar_ps(_mm256_castps256_ps128(v), vi_packing(bits)));
+    _mm_storeu_ps(p + __builtin_popcount(bits & 15),
+                  _mm_permutevar_ps(_mm256_extractf128_ps(v, 1), vi_packing(bits >> 4)));
+}
+LW_WORD void vi_pack_half_u16(uint16_t *p, __m128 v, uint32_t bits)
+{
+    const __m128i low = _mm_set1_epi64x(0x0d0c090805040100);
+    __m128i packed = _mm_castps_si128(_mm_permutevar_ps(v, vi_packing(bits)));
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_shuffle_epi8(packed, low));
 }
 LW_WORD void vi_pack_u16(uint16_t *p, vi v, vm m)
 {
-    uint16_t all[8];
-    vi_store_u16(all, v);
-    for (uint32_t bits = vm_bits(m); bits; bits &= bits - 1)
-        *p++ = all[__builtin_ctz(bits)];
+    const uint32_t bits = vm_bits(m);
+    const __m256 f = v_as_f(v);
+    vi_pack_half_u16(p, _mm256_castps256_ps128(f), bits);
+    vi_pack_half_u16(p + __builtin_popcount(bits & 15), _mm256_extractf128_ps(f, 1), bits >> 4);
 }
 LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
 {

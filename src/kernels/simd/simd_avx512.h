@@ -436,11 +436,11 @@ LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
 }
 LW_WORD void v_pack(float *p, vf v, vm m)
 {
-    v_store_n(p, _mm512_maskz_compress_ps(m, v), __builtin_popcount(m));
+    v_store(p, _mm512_maskz_compress_ps(m, v));
 }
 LW_WORD void vi_pack_u16(uint16_t *p, vi v, vm m)
 {
-    vi_store_u16_n(p, _mm512_maskz_compress_epi32(m, v), __builtin_popcount(m));
+    vi_store_u16(p, _mm512_maskz_compress_epi32(m, v));
 }
 LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
 {
