@@ -169,4 +169,20 @@ static inline lw_bf16 *operands_added(check *t, int64_t n, float **floats)
     return low;
 }
 
+/* Tasks that follow those of the phase before them. */
+typedef struct phase {
+    int64_t tasks;
+    lw_pool_fn *task;
+} phase;
+
+static inline void run_phases(int threads, const phase *phases, size_t count, void *arg)
+{
+    lw_pool *pool = NULL;
+    if (lw_pool_new(threads, &pool))
+        LW_ASSERT(false, "%s", lw_errmsg());
+    for (size_t i = 0; i < count; i++)
+        lw_pool_run(pool, phases[i].tasks, phases[i].task, arg);
+    lw_pool_free(&pool);
+}
+
 #endif

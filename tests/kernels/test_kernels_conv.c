@@ -534,11 +534,8 @@ static void shared_combine(void *arg, int64_t i, int worker)
 /* All of a problem's passes (of bytes: without the weight gradient) on so many threads. */
 static float *run_shared(check *t, const problem *p, int threads, int64_t *n)
 {
-    lw_pool *pool = NULL;
     const lw_conv_shape *s = &p->s;
     bool weights = p->num < LW_NUM_S8;
-    if (lw_pool_new(threads, &pool))
-        LW_ASSERT(false, "%s", lw_errmsg());
     *n = p->ny + p->nx + (weights ? p->nw + s->O : 0);
     float *out = check_out(t, *n, 0);
     shared_run r = {.k = kernels_of(t),
@@ -552,10 +549,9 @@ static float *run_shared(check *t, const problem *p, int threads, int64_t *n)
                     .tasks = {lw_conv_tasks(t->isa, p->num, s, LW_CONV_FORWARD),
                               lw_conv_tasks(t->isa, p->num, s, LW_CONV_DATA_GRAD),
                               weights ? lw_conv_weight_grad_tasks(s) : 0}};
-    lw_pool_run(pool, r.tasks[0] + r.tasks[1] + r.tasks[2], shared_task, &r);
-    if (weights)
-        lw_pool_run(pool, lw_conv_weight_grad_combine_tasks(s), shared_combine, &r);
-    lw_pool_free(&pool);
+    const phase phases[] = {{r.tasks[0] + r.tasks[1] + r.tasks[2], shared_task},
+                            {weights ? lw_conv_weight_grad_combine_tasks(s) : 0, shared_combine}};
+    run_phases(threads, phases, LW_COUNT(phases), &r);
     return out;
 }
 

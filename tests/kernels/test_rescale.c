@@ -348,19 +348,16 @@ static void thread_invariance(check *t)
         r.scratch = check_out(t, 5 * r.per_worker, 0);
         float *first = check_out(t, p.n_out, 0);
         run(t, &p, first, r.packed, NULL);
+        const phase phases[] = {{lw_rescale_input_tasks(&p.s, p.pass), inputs_task},
+                                {lw_rescale_product_tasks(&p.s, p.pass), products_task},
+                                {lw_rescale_tasks(&p.s, p.pass), run_task}};
         static const int threads[] = {1, 2, 5};
         for (size_t k = 0; k < LW_COUNT(threads); k++) {
-            lw_pool *pool = NULL;
-            if (lw_pool_new(threads[k], &pool))
-                LW_ASSERT(false, "%s", lw_errmsg());
             r.out = check_out(t, p.n_out, 0);
             r.shared = check_out(t, lw_rescale_shared_floats(&p.s, p.pass), 0);
-            lw_pool_run(pool, lw_rescale_input_tasks(&p.s, p.pass), inputs_task, &r);
-            lw_pool_run(pool, lw_rescale_product_tasks(&p.s, p.pass), products_task, &r);
-            lw_pool_run(pool, lw_rescale_tasks(&p.s, p.pass), run_task, &r);
+            run_phases(threads[k], phases, LW_COUNT(phases), &r);
             check_same(t, r.out, first, (size_t)p.n_out * sizeof *first, "%d threads, %s",
                        threads[k], p.name);
-            lw_pool_free(&pool);
         }
         check_next(t);
     }

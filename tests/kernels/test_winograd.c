@@ -483,21 +483,17 @@ static void thread_invariance(check *t)
         r.scratch = check_out(t, 5 * r.per_worker, 0);
         float *first = check_out(t, p.n_out, 0);
         run(t, &p, first, r.packed, NULL);
+        const phase phases[] = {
+            {lw_winograd_input_tasks(p.m.num, &p.s, p.pass, p.m.tile), inputs_task},
+            {lw_winograd_product_tasks(p.m.num, &p.s, p.pass, p.m.tile), products_task},
+            {lw_winograd_tasks(p.m.num, &p.s, p.pass, p.m.tile), shared_task}};
         static const int threads[] = {1, 2, 5};
         for (size_t k = 0; k < LW_COUNT(threads); k++) {
-            lw_pool *pool = NULL;
-            if (lw_pool_new(threads[k], &pool))
-                LW_ASSERT(false, "%s", lw_errmsg());
             r.out = check_out(t, p.n_out, 0);
             r.inputs = check_out(t, lw_winograd_shared_words(p.m.num, &p.s, p.pass, p.m.tile), 0);
-            lw_pool_run(pool, lw_winograd_input_tasks(p.m.num, &p.s, p.pass, p.m.tile), inputs_task,
-                        &r);
-            lw_pool_run(pool, lw_winograd_product_tasks(p.m.num, &p.s, p.pass, p.m.tile),
-                        products_task, &r);
-            lw_pool_run(pool, lw_winograd_tasks(p.m.num, &p.s, p.pass, p.m.tile), shared_task, &r);
+            run_phases(threads[k], phases, LW_COUNT(phases), &r);
             check_same(t, r.out, first, (size_t)p.n_out * sizeof *first, "%d threads, %s",
                        threads[k], p.name);
-            lw_pool_free(&pool);
         }
         check_next(t);
     }

@@ -276,22 +276,17 @@ static void thread_invariance(check *t)
                                    16);
         r.scratch = check_out(t, 5 * r.per_worker, 0);
         run(t, t->isa, &p, first, r.packed, NULL);
+        const phase phases[] = {
+            {lw_winograd_input_tasks(LW_NUM_S8, s, LW_CONV_FORWARD, p.tile), inputs_task},
+            {lw_winograd_product_tasks(LW_NUM_S8, s, LW_CONV_FORWARD, p.tile), products_task},
+            {lw_winograd_tasks(LW_NUM_S8, s, LW_CONV_FORWARD, p.tile), run_task}};
         for (int threads = 1; threads <= 5; threads += 2) {
-            lw_pool *pool = NULL;
-            if (lw_pool_new(threads, &pool))
-                LW_ASSERT(false, "%s", lw_errmsg());
             r.out = check_out(t, p.n_out, 0);
             r.shared = check_out(t, lw_winograd_shared_words(LW_NUM_S8, s, LW_CONV_FORWARD, p.tile),
                                  0);
-            lw_pool_run(pool, lw_winograd_input_tasks(LW_NUM_S8, s, LW_CONV_FORWARD, p.tile),
-                        inputs_task, &r);
-            lw_pool_run(pool, lw_winograd_product_tasks(LW_NUM_S8, s, LW_CONV_FORWARD, p.tile),
-                        products_task, &r);
-            lw_pool_run(pool, lw_winograd_tasks(LW_NUM_S8, s, LW_CONV_FORWARD, p.tile), run_task,
-                        &r);
+            run_phases(threads, phases, LW_COUNT(phases), &r);
             check_same(t, r.out, first, (size_t)p.n_out * sizeof *first, "%d threads, %s", threads,
                        p.name);
-            lw_pool_free(&pool);
         }
         check_next(t);
     }
