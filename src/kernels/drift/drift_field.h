@@ -43,8 +43,8 @@ LW_WORD void drift_affinity_rows(const drift_job *q, drift_tally *tally, float *
     const float *rs = q->rsum + k * q->d.lp + st.i0, *cs = q->csum + k * q->d.m + j0,
                 *w = q->w + j0;
     float *buf_a = q->buf_a;
-    uint64_t *bits = q->bits,
-             live = st.live < LW_DRIFT_LANES ? ((uint64_t)1 << st.live) - 1 : ~(uint64_t)0;
+    uint64_t *bits = q->bits;
+    const uint64_t live = drift_live(st);
     ptrdiff_t pairs = 0;
     vf sums[LW_DRIFT_LANES / VL];
     for (ptrdiff_t i = 0; i < lanes; i += VL)

@@ -292,6 +292,7 @@ static void drift_notes_tile(const drift_job *q, drift_notes *o, const float *d,
     int own = j0 < q->s->n;
     const float *row = (own ? q->near.column : q->near.row) + st.i0, *column = q->near.column + j0;
     float rest = own ? q->near.rule->own : q->near.rule->other;
+    const uint64_t live = drift_live(st);
     uint32_t *from = o->from + lw_drift_segment(q->s, &q->d, j0);
     if (o->at + n * st.lanes > o->end) { /* and none behind */
         o->end = o->at;
@@ -305,7 +306,7 @@ static void drift_notes_tile(const drift_job *q, drift_notes *o, const float *d,
         uint64_t near = 0;
         for (ptrdiff_t i = 0; i < st.lanes; i += VL)
             near |= (uint64_t)vm_bits(v_lt(v_load(d + i), v_add(v_load(row + i), limit))) << i;
-        for (; near; near &= near - 1) {
+        for (near &= live; near; near &= near - 1) {
             const int i = __builtin_ctzll(near);
             *to++ = d[i];
             *at++ = (uint16_t)(j * LW_DRIFT_LANES + i);

@@ -120,4 +120,10 @@ static drift_strip drift_strip_at(const drift_job *q, ptrdiff_t i0)
     return st;
 }
 
+/* The lanes that are samples, as bits. */
+static inline uint64_t drift_live(drift_strip st)
+{
+    return st.live < LW_DRIFT_LANES ? ((uint64_t)1 << st.live) - 1 : ~(uint64_t)0;
+}
+
 #endif
