@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "train/train_run_dir.h"
+
 /* Names compare equal with - and _ exchanged. */
 static bool same_name(const char *a, const char *b, size_t n)
 {
@@ -146,7 +148,8 @@ int lw_opts_check_outputs(const lw_opts *o)
 {
     static const lw_out_kind kinds[] = {[LW_PATH_OUT] = LW_OUT_FILE,
                                         [LW_PATH_OUT_DIR] = LW_OUT_DIR,
-                                        [LW_PATH_OUT_ANY] = LW_OUT_EITHER};
+                                        [LW_PATH_OUT_ANY] = LW_OUT_EITHER,
+                                        [LW_PATH_RUN_DIR] = LW_OUT_DIR};
     for (int s = 0; s < o->n; s++) {
         for (const lw_option *row = o->set[s].rows; row->name; row++) {
             const char *path = NULL;
@@ -157,6 +160,11 @@ int lw_opts_check_outputs(const lw_opts *o)
                 continue;
             lw_str_addf(&what, "--%s", row->name);
             LW_TRY(lw_output_check(lw_str_c(&what), path, kinds[row->path]));
+            if (row->path == LW_PATH_OUT_DIR && lw_run_dir_there(path))
+                return lw_fail(LW_EUSAGE,
+                               "%s: %s holds a training run, whose files would be replaced: choose "
+                               "another",
+                               lw_str_c(&what), path);
         }
     }
     return 0;

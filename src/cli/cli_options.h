@@ -28,8 +28,9 @@ typedef enum lw_opt_path {
     LW_PATH_NONE,
     LW_PATH_IN,
     LW_PATH_OUT,     /* a file */
-    LW_PATH_OUT_DIR, /* a directory */
+    LW_PATH_OUT_DIR, /* a directory; one that holds a training run is refused, as files of a name would be replaced */
     LW_PATH_OUT_ANY, /* a file or a directory, by its name; missing directories are made */
+    LW_PATH_RUN_DIR, /* a directory that a training makes or goes on with */
 } lw_opt_path;
 
 /* What a training that goes on (--resume) may do with an option. */

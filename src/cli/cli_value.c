@@ -48,27 +48,62 @@ static int fail_range(const lw_option *row, const char *what, const char *text)
                    row->unit ? " " : "", row->unit ? row->unit : "");
 }
 
+/* Bytes of "KiB" to "TiB"; 0: that is no such unit. */
+static double bytes_of(const char *unit)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    for (int i = 0; unit && i < (int)LW_COUNT(units); i++)
+        if (lw_str_eq(unit, units[i]))
+            return ldexp(1024, 10 * i);
+    return 0;
+}
+
+/* A number; of a row that counts bytes, also a size with a unit of its own: 20GiB where 20480 MiB are meant. */
+static int number_of(const lw_option *row, const char *text, double *out, bool *size)
+{
+    const size_t n = strlen(text);
+    const double own = bytes_of(row->unit), given = own > 0 && n > 3 ? bytes_of(text + n - 3) : 0;
+    char number[64];
+    *size = given > 0 && n - 3 < sizeof number;
+    if (!*size)
+        return lw_parse_f64(text, out);
+    snprintf(number, sizeof number, "%.*s", (int)(n - 3), text);
+    int rc = lw_parse_f64(number, out);
+    *out *= rc < 0 ? 1 : given / own;
+    return rc;
+}
+
+static int fail_number(const lw_option *row, const char *what, const char *text, const char *kind)
+{
+    const bool size = bytes_of(row->unit) > 0;
+    return lw_fail(LW_EUSAGE, "%s '%s': must be %s%s%s%s", what, text, kind, size ? " of " : "",
+                   size ? row->unit : "", size ? ", or a size like 512MiB" : "");
+}
+
 static int parse_real(const lw_option *row, const char *what, const char *text, double *out)
 {
-    double v;
-    if (lw_parse_f64(text, &v) < 0)
-        return lw_fail(LW_EUSAGE, "%s '%s': must be a number", what, text);
+    double v = 0;
+    bool size;
+    if (number_of(row, text, &v, &size) < 0)
+        return fail_number(row, what, text, "a number");
     if ((row->min != 0.0 || row->max != 0.0) && !(v >= row->min && v <= row->max))
         return fail_range(row, what, text);
     *out = v;
     return 0;
 }
 
-/* Whole numbers, also written 1e5; of `bits` bits. */
+/* Whole numbers, also written 1e5; of `bits` bits. Sizes are rounded up. */
 static int parse_int(const lw_option *row, const char *what, const char *text, int bits,
                      int64_t *out)
 {
     int64_t v;
-    double real;
+    double real = 0;
+    bool size;
     if (lw_parse_i64(text, &v) < 0) {
-        if (lw_parse_f64(text, &real) < 0 || real != floor(real) || fabs(real) > 0x1p53)
-            return lw_fail(LW_EUSAGE, "%s '%s': must be a whole number", what, text);
-        v = (int64_t)real;
+        if (number_of(row, text, &real, &size) < 0 || !(fabs(real) <= 0x1p53) ||
+            (!size && real != floor(real)))
+            return fail_number(row, what, text, "a whole number");
+        v = (int64_t)ceil(real);
     }
     if ((row->min != 0.0 || row->max != 0.0) && !((double)v >= row->min && (double)v <= row->max))
         return fail_range(row, what, text);

@@ -78,14 +78,32 @@ static int check_parts(const lw_run_dir *d)
     return 0;
 }
 
+static bool there(const char *path, const char *name)
+{
+    LW_CLEANUP(lw_str_clear) lw_str file = {0};
+    return lw_path_exists(lw_path_join(&file, path, name));
+}
+
+bool lw_run_dir_there(const char *path)
+{
+    return there(path, "metrics.jsonl");
+}
+
 int lw_run_dir_refuse(const char *path)
 {
-    LW_CLEANUP(lw_str_clear) lw_str metrics = {0};
-    if (!lw_path_exists(lw_path_join(&metrics, path, "metrics.jsonl")))
-        return 0;
-    return lw_fail(LW_EUSAGE,
-                   "%s already holds a run: go on with --resume, or choose another --output-dir",
-                   path);
+    static const char *const results[] = {"summary.json", "report.html"};
+    if (lw_run_dir_there(path))
+        return lw_fail(LW_EUSAGE,
+                       "%s already holds a run: go on with --resume, or choose another "
+                       "--output-dir",
+                       path);
+    for (size_t i = 0; i < LW_COUNT(results); i++)
+        if (there(path, results[i]))
+            return lw_fail(LW_EUSAGE,
+                           "%s holds a %s, which the run would replace: choose another "
+                           "--output-dir",
+                           path, results[i]);
+    return 0;
 }
 
 /* Two processes in one directory would write over each other's logs and checkpoints. The lock goes

@@ -16,7 +16,9 @@ typedef struct lw_run_dir {
     int lock; /* descriptor of the locked directory, -1: none */
 } lw_run_dir;
 
-/* LW_EUSAGE when the directory holds a run. */
+/* Whether a directory holds a run. */
+bool lw_run_dir_there(const char *path);
+/* LW_EUSAGE when the directory holds a run, or another command's results of names that a run has. */
 int lw_run_dir_refuse(const char *path);
 /* Makes the directory and writes what does not change. step: the logs that are there go on behind
  * it; -1: LW_EUSAGE when the directory holds a run. LW_EUSAGE also when another process is at work

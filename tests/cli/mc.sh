@@ -58,7 +58,7 @@ trials=exp0_nested_mc/enc
 
     # any batch, any threads; T = 3 of 8 as T = 3 alone; a directory on the disk for what is kept
     for how in '--threads 2 --batch-size 1' '--threads 5 --batch-size 7 --passes 8' \
-        '--batch-size 64 --passes 3 --memory-limit 1'; do
+        '--batch-size 64 --passes 3 --memory-limit 1024KiB'; do
         expect 0 mc $common --models enc --passes 3,8 --trials 3 $how --output-dir b
         for t in 3 8; do
             [ ! -e b/$trials/exp0_trials_T$t.npz ] ||

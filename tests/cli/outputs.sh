@@ -49,6 +49,18 @@ mkdir fresh
 expect 4 $ddpm --steps 1 --output-dir fresh
 err_has 'fresh/checkpoints: is something else, not a directory'
 
+# Neither does another command replace a run's files of its names, nor a run those of another command.
+for other in 'prove eval kb' 'prove bench kb' 'prove compare kb' 'compare --drift run' 'mc folder:pictures'; do
+    expect 2 $other --output-dir run
+    err_has '--output-dir: run holds a training run, whose files would be replaced: choose another'
+done
+for name in summary.json report.html; do
+    mkdir "results_$name"
+    : >"results_$name/$name"
+    expect 2 $ddpm --steps 1 --output-dir "results_$name"
+    err_has "results_$name holds a $name, which the run would replace: choose another --output-dir"
+done
+
 # A full disk (no file may have more than LIMIT half-KiB blocks): exit code 4, and nothing is left that was not there.
 starved() {
     limit=$1

@@ -220,6 +220,12 @@ static void an_ancestral_point_is_timed_itself(void **state)
     lw_compare_headline_say(&w);
     assert_true(out.other[0].headline.best.ratio == 58);
     assert_true(says("drift is 58 times faster at equal quality"));
+    w.latency[1].times_drift = 0.625;
+    lw_compare_headline_say(&w);
+    assert_true(says("drift is 1.6 times slower at equal quality"));
+    w.latency[1].times_drift = 0.97;
+    lw_compare_headline_say(&w);
+    assert_true(says("drift is as fast at equal quality"));
 }
 
 static void an_unfit_judge_has_no_say(void **state)

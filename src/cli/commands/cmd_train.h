@@ -41,7 +41,7 @@
      .help = "use only the first so many training pictures; 0: all"},                              \
     {LW_OPT(T, pictures.flip), .name = "flip", .fallback = "true", .group = "Data",                   \
      .help = "mirror pictures at random where that keeps their class"},                            \
-    {LW_OPT(T, train.output_dir), .name = "output-dir", .resume = LW_RESUME_FREE, .path = LW_PATH_OUT_DIR, .aliases = "workdir", .required = true,    \
+    {LW_OPT(T, train.output_dir), .name = "output-dir", .resume = LW_RESUME_FREE, .path = LW_PATH_RUN_DIR, .aliases = "workdir", .required = true,    \
      .unit = "dir", .group = "Run", .help = "run directory: config, logs, samples, checkpoints"},  \
     {LW_OPT(T, train.steps), .name = "steps", .resume = LW_RESUME_GOAL, .min = 0, .max = 1e12, .fallback = "0",              \
      .group = "Run", .help = "optimiser steps"},                                                   \

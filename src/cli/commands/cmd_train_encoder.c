@@ -75,7 +75,7 @@ static const lw_option options[] = {
      .help = "resnet34-unet: the last ones predict the label too, a share lambda of the loss that "
              "grows to 0.1 within 1,000 steps"},
     {LW_OPT(lw_train_encoder_config, export_dir), .name = "export-encoder-path",
-     .path = LW_PATH_OUT_DIR, .resume = LW_RESUME_FREE, .unit = "dir", .group = "Run",
+     .path = LW_PATH_RUN_DIR, .resume = LW_RESUME_FREE, .unit = "dir", .group = "Run",
      .help = "write the averaged encoder without its decoder there when training is over"},
     {LW_OPT(lw_train_encoder_config, input_noise), .name = "input-noise", .min = 0, .max = 10,
      .fallback = "0", .group = "Encoder",

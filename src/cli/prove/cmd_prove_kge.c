@@ -45,7 +45,7 @@ static const lw_option model_options[] = {
 
 static const lw_option run_options[] = {
     {LW_OPT(kge_cli, c.train.output_dir), .name = "output-dir", .resume = LW_RESUME_FREE,
-     .path = LW_PATH_OUT_DIR, .aliases = "workdir", .required = true, .unit = "dir", .group = "Run",
+     .path = LW_PATH_RUN_DIR, .aliases = "workdir", .required = true, .unit = "dir", .group = "Run",
      .help = "run directory: config, logs, checkpoints"},
     {LW_OPT(kge_cli, c.epochs), .name = "epochs", .resume = LW_RESUME_GOAL, .min = 0, .max = 1e9,
      .fallback = "0", .group = "Run",

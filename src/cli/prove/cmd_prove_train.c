@@ -42,7 +42,7 @@ static const lw_option data_options[] = {
     {.name = NULL}};
 
 static const lw_option run_options[] = {
-    {OPT(train.output_dir), .name = "output-dir", .resume = LW_RESUME_FREE, .path = LW_PATH_OUT_DIR, .aliases = "workdir", .required = true,
+    {OPT(train.output_dir), .name = "output-dir", .resume = LW_RESUME_FREE, .path = LW_PATH_RUN_DIR, .aliases = "workdir", .required = true,
      .unit = "dir", .group = "Run", .help = "run directory: config, logs, checkpoints, best/"},
     {OPT(train.steps), .name = "steps", .resume = LW_RESUME_GOAL, .max = 1e12, .fallback = "0", .unit = "iterations",
      .group = "Run", .help = "of n-envs times n-steps choices each"},

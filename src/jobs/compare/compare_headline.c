@@ -201,10 +201,18 @@ static double ratio_of(const comparing *w, const compare_other *o, lw_compare_se
     return l ? l->times_drift : (double)NAN;
 }
 
-static void add_ratio(lw_str *s, const char *before, double ratio, const char *after)
+/* "drift is 3.2 times faster", "1.4 times slower", "as fast". */
+static void add_pace(lw_str *s, const char *before, double times, const char *after)
 {
-    if (isfinite(ratio))
-        lw_str_addf(s, "%s%.*f times%s", before, ratio < 10 ? 1 : 0, ratio, after);
+    const double by = times < 1 ? 1 / times : times;
+    if (!isfinite(by))
+        return;
+    lw_str_add(s, before);
+    if (by < 1.05)
+        lw_str_add(s, "as fast");
+    else
+        lw_str_addf(s, "%.*f times %s", by < 10 ? 1 : 0, by, times < 1 ? "slower" : "faster");
+    lw_str_add(s, after);
 }
 
 static const char *plural(const lw_operating_point *p)
@@ -274,7 +282,7 @@ static void add_equal(lw_str *s, const compare_other *o, const lw_headline *h, b
     }
     lw_str_addf(s, "%s needs %d evaluation%s (%s) to reach drift's quality of one", o->title,
                 e->how.evaluations, plural(e), lw_compare_how(how, e->how));
-    add_ratio(s, "; drift is ", e->ratio, " faster at equal quality");
+    add_pace(s, "; drift is ", e->ratio, " at equal quality");
     lw_str_add(s, ". ");
 }
 
@@ -296,7 +304,7 @@ static void say(const comparing *w, const compare_other *o, const lw_compare_oth
     char usual[64];
     snprintf(usual, sizeof usual, "Beside %s's %d evaluation%s drift is ", o->name,
              o->usual.evaluations, o->usual.evaluations == 1 ? "" : "s");
-    add_ratio(&s, usual, found->speedup[0], " faster.");
+    add_pace(&s, usual, found->speedup[0], ".");
     snprintf(h->text, sizeof h->text, "%s", lw_str_c(&s));
 }
 
