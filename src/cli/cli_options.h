@@ -27,7 +27,7 @@ typedef enum lw_opt_type {
 typedef enum lw_opt_path {
     LW_PATH_NONE,
     LW_PATH_IN,
-    LW_PATH_OUT,     /* a file */
+    LW_PATH_OUT, /* a file */
     LW_PATH_OUT_DIR, /* a directory; one that holds a training run is refused, as files of a name would be replaced */
     LW_PATH_OUT_ANY, /* a file or a directory, by its name; missing directories are made */
     LW_PATH_RUN_DIR, /* a directory that a training makes or goes on with */

@@ -49,6 +49,11 @@ mkdir fresh
 expect 4 $ddpm --steps 1 --output-dir fresh
 err_has 'fresh/checkpoints: is something else, not a directory'
 
+# A name that promises another kind of file became a folder of that name.
+expect 2 sample run --steps 1 --n 2 --output x.jpg
+err_has '--output x.jpg: no such file is written; give a .png, a .npy, a .npz or a folder'
+[ ! -e x.jpg ] || fails 'x.jpg was made'
+
 # Neither does another command replace a run's files of its names, nor a run those of another command.
 for other in 'prove eval kb' 'prove bench kb' 'prove compare kb' 'compare --drift run' 'mc folder:pictures'; do
     expect 2 $other --output-dir run
