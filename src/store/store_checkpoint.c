@@ -111,23 +111,25 @@ static int point_link(const char *checkpoints, const char *link, const char *nam
     return lw_fsync_path(checkpoints);
 }
 
-static int remove_leftovers(const char *checkpoints)
+static int remove_leftovers(const char *dir)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     char **names = NULL;
     size_t n = 0;
     int rc = 0;
-    LW_TRY(lw_list_dir(checkpoints, &names, &n));
+    if (!lw_path_exists(dir))
+        return 0;
+    LW_TRY(lw_list_dir(dir, &names, &n));
     for (size_t i = 0; i < n && rc == 0; i++)
         if (lw_str_starts(names[i], LW_TMP_PREFIX))
-            rc = lw_remove_tree(lw_path_join(&path, checkpoints, names[i]));
+            rc = lw_remove_tree(lw_path_join(&path, dir, names[i]));
     lw_list_free(&names, n);
     return rc;
 }
 
 int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *c)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, final = {0};
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, best = {0}, final = {0};
     LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
     char name[32];
     if (!s->fixed || s->frozen)
@@ -136,6 +138,7 @@ int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *
     LW_TRY(lw_mkdirs(run));
     LW_TRY(lw_mkdir_own(lw_str_c(&dir)));
     LW_TRY(remove_leftovers(lw_str_c(&dir)));
+    LW_TRY(remove_leftovers(lw_path_join(&best, run, "best"))); /* a policy has one */
     lw_path_join(&final, lw_str_c(&dir), lw_store_step_name(name, c->step));
     if (final.failed)
         return LW_ENOMEM;

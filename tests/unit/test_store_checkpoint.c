@@ -127,7 +127,7 @@ static void test_latest_and_leftovers(void **state)
     const char *run = run_dir("b");
     lw_store *s = busy_store(1);
     lw_str dir = {0};
-    char path[256], **names = NULL;
+    char path[256], best[256], **names = NULL;
     size_t n = 0;
     (void)state;
     assert_fails(LW_EIO, "no such run directory", lw_checkpoint_latest(run, &dir));
@@ -138,12 +138,15 @@ static void test_latest_and_leftovers(void **state)
     assert_int_equal(unlink(path), 0);
     expect_latest(run, "step_0000100");
     /* What an interrupted save leaves: removed by the next one, never taken for a checkpoint. */
+    snprintf(best, sizeof best, "%s/best/.tmp_best.0123456789abcdef", run);
+    assert_ok(lw_mkdirs(best));
     snprintf(path, sizeof path, "%s/checkpoints/.tmp_step_0000300/ema", run);
     assert_ok(lw_mkdirs(path));
     snprintf(path, sizeof path, "%s/checkpoints/step_0000200", run); /* a half one from elsewhere */
     assert_ok(lw_mkdirs(path));
     expect_latest(run, "step_0000100");
     assert_ok(save(run, s, 101, NULL));
+    assert_false(lw_path_exists(best));
     expect_latest(run, "step_0000101");
     snprintf(path, sizeof path, "%s/checkpoints", run);
     assert_ok(lw_list_dir(path, &names, &n));
