@@ -34,7 +34,8 @@ int lw_data_range_check(const lw_data_job *job, int64_t have)
     if (o->first >= have || o->count > have - o->first)
         return lw_fail(LW_EUSAGE,
                        "data '%s': %" PRId64 " rows from row %" PRId64
-                       " on are asked for, but the %s split has %" PRId64,
+                       " on are asked for, but the %s split has %" PRId64
+                       ": ask for fewer (--limit)",
                        job->spec, LW_MAX(o->count, 1), o->first, split, have);
     int64_t n = o->count ? o->count : have - o->first;
     if (o->num_images > n && !o->at_most)

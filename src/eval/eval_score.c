@@ -43,8 +43,11 @@ int lw_inception_score(const float *logits, int64_t n, int32_t classes, int32_t 
                        double *mean, double *sd)
 {
     if (classes < 1 || splits < 1 || n < splits)
-        return lw_fail(LW_EUSAGE, "inception score of %lld rows of %d classes in %d splits",
-                       (long long)n, classes, splits);
+        return lw_fail(
+            LW_EUSAGE,
+            "inception score of %lld rows of %d classes in %d splits: --is wants at least "
+            "as many pictures as splits",
+            (long long)n, classes, splits);
     LW_CLEANUP(lw_free) double *scratch = lw_calloc(2 * (size_t)classes, sizeof *scratch);
     LW_CLEANUP(lw_free) double *score = lw_calloc((size_t)splits, sizeof *score);
     if (!scratch || !score)

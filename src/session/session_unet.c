@@ -99,6 +99,18 @@ int lw_net_dit(const lw_net_config *c, const lw_dataset *d, lw_dit_config *out)
     return 0;
 }
 
+/* lw_unet_check() refuses them too, without the names of options. */
+static int check_groups(const lw_unet_config *u)
+{
+    for (int32_t i = 0; i < u->levels; i++)
+        if (u->norm_groups > 0 && u->channels[i] % u->norm_groups)
+            return lw_fail(LW_EUSAGE,
+                           "U-Net: %d channels cannot be split into %d norm groups: choose "
+                           "--norm-groups that divide them, or other --base-channels",
+                           u->channels[i], u->norm_groups);
+    return 0;
+}
+
 int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out)
 {
     static const int32_t large_at[] = {16, 8};
@@ -132,6 +144,7 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
     u.latent_dim = c->latent_dim;
     u.default_out_init = !c->zero_init_output;
     LW_TRY(parse_noise_shape(c->noise_shape, &u));
+    LW_TRY(check_groups(&u));
     LW_TRY(lw_unet_check(&u));
     *out = u;
     return 0;

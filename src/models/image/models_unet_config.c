@@ -33,6 +33,17 @@ lw_unet_config lw_unet_large(void)
     return preset(256, 3, 8, (const int32_t[]){16, 8}, 2);
 }
 
+static int fail_resolution(int32_t wanted, int32_t image_size, int32_t levels)
+{
+    LW_CLEANUP(lw_str_clear) lw_str have = {0};
+    for (int32_t i = 0; i < levels; i++)
+        lw_str_addf(&have, "%s%d", i ? ", " : "", image_size >> i);
+    return lw_fail(LW_EUSAGE,
+                   "no level has resolution %d: %dx%d images have levels of %s: choose "
+                   "--attn-resolutions among them, or another --image-size",
+                   wanted, image_size, image_size, lw_str_c(&have));
+}
+
 int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, const int32_t *mult,
                        int32_t n_mult, const int32_t *attn_at, int32_t n_attn)
 {
@@ -60,9 +71,7 @@ int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, cons
         while (level < n_mult && image_size >> level != attn_at[k])
             level++;
         if (level == n_mult)
-            return lw_fail(LW_EUSAGE,
-                           "no level has resolution %d: %dx%d images have %d levels down to %d",
-                           attn_at[k], image_size, image_size, n_mult, image_size >> (n_mult - 1));
+            return fail_resolution(attn_at[k], image_size, n_mult);
         n.attn[level] = true;
     }
     *c = n;
