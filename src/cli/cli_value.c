@@ -13,11 +13,13 @@ static void *field_of(lw_opt_ref ref)
     return (char *)ref.set->base + ref.row->offset;
 }
 
-/* 1000000, 1e9, 16777216, 0.05: short, and exact. */
+/* 1000000, 1e9, 16777216, 0.05, 0.9999999: short, and exact. */
 static void add_number(lw_str *out, double v)
 {
     char buf[32];
     snprintf(buf, sizeof buf, "%g", v);
+    for (int digits = 7; v != rint(v) && digits <= 17 && strtod(buf, NULL) != v; digits++)
+        snprintf(buf, sizeof buf, "%.*g", digits, v);
     char *e = strchr(buf, 'e');
     if (v == rint(v) && fabs(v) < 1e15 && (fabs(v) < 1e7 || strtod(buf, NULL) != v)) {
         lw_str_addf(out, "%.0f", v);
