@@ -108,6 +108,8 @@ typedef struct lw_frame_sink {
     void *self;
 } lw_frame_sink;
 
+/* LW_EUSAGE: frames of another run are there, beside which no new ones are put. Opens and makes nothing. */
+int lw_frame_sink_check(const char *spec);
 /* `like`: the source's format; of colours the sink keeps what it can say. LW_EUSAGE, LW_EIO. */
 int lw_frame_sink_open(const char *spec, const lw_frame_format *like, const lw_kernels *k,
                        lw_frame_sink **out);

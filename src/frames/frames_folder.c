@@ -88,6 +88,23 @@ const lw_frame_source_def lw_frames_from_folder = {"folder:",   "folder:DIR",  f
 
 /* ---- written --------------------------------------------------------------------------------- */
 
+int lw_frame_folder_check(const char *dir)
+{
+    char **names = NULL;
+    size_t n = 0, frames = 0;
+    if (!lw_path_is_dir(dir))
+        return 0;
+    LW_TRY(lw_list_dir(dir, &names, &n));
+    for (size_t i = 0; i < n; i++)
+        frames += lw_str_starts(names[i], "frame_");
+    lw_list_free(&names, n);
+    return frames == 0
+               ? 0
+               : lw_fail(LW_EUSAGE,
+                         "%s holds something already (%zu files frame_*): choose another --output",
+                         dir, frames);
+}
+
 static int out_open(lw_frame_sink *s, const char *spec)
 {
     lw_str *dir = s->self = lw_calloc(1, sizeof *dir);

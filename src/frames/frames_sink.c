@@ -23,6 +23,13 @@ static int no_kind(const char *spec)
                    spec, lw_str_c(&all));
 }
 
+int lw_frame_sink_check(const char *spec)
+{
+    return lw_frame_named(lw_frames_to_folder.word, spec)
+               ? lw_frame_folder_check(spec + strlen(lw_frames_to_folder.word))
+               : 0;
+}
+
 int lw_frame_sink_open(const char *spec, const lw_frame_format *like, const lw_kernels *k,
                        lw_frame_sink **out)
 {

@@ -17,6 +17,9 @@ typedef struct lw_frame_sink_def {
 extern const lw_frame_sink_def lw_frames_to_y4m, lw_frames_to_pipe, lw_frames_to_mjpeg,
     lw_frames_to_mp4, lw_frames_to_v4l2, lw_frames_to_folder, lw_frames_to_md5, lw_frames_to_null;
 
+/* LW_EUSAGE: the folder holds frames already, which would stay beside new ones. LW_EIO. */
+int lw_frame_folder_check(const char *dir);
+
 /* A frame appended to a file; one that cannot be written whole is cut off again, and what is there is
  * finished, so that the frames before it are kept. LW_EIO. */
 typedef struct lw_frame_file {

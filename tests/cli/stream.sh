@@ -260,6 +260,15 @@ err_has 'no frame that is whole: all 2 were damaged'
 expect 3 stream --input hole.mjpeg --every-frame
 out_has '12 written'
 
+# frames of another run do not stay beside new ones; other files do
+mkdir again
+echo note >again/note.txt
+expect 0 stream --input test:96x64 --num-frames 9 --every-frame --output folder:again
+expect 2 stream --input test:96x64 --num-frames 3 --every-frame --output later.y4m,folder:again
+err_has 'again holds something already'
+[ ! -e later.y4m ] || fails 'nothing is written beside a refused folder'
+[ "$(ls again | wc -l)" -eq 10 ] || fails 'a refused folder stays as it is'
+
 # a full disk and a reader that went away
 if [ -c /dev/full ]; then
     "$program" stream --input a.y4m --every-frame --output - <a.y4m >/dev/full 2>"$err"
@@ -346,6 +355,7 @@ judge() {
     ffmpeg -v error -y -i bbb.y4m -frames:v 3 -vf scale=out_range=$r -pix_fmt "$1" -f rawvideo in.raw || fails ffmpeg
     ffmpeg -v error -y -f rawvideo -s 256x144 -pix_fmt "$1" -i in.raw \
         -vf "$words:in_range=$r:in_color_matrix=$3" -pix_fmt rgb24 -f rawvideo want.raw || fails ffmpeg
+    rm -rf judged
     expect 0 stream --input in.raw --raw "256x144:$1" --range "$2" --matrix "$3" --every-frame --output folder:judged
     ffmpeg -v error -y -i judged/frame_%06d.png -pix_fmt rgb24 -f rawvideo got.raw || fails ffmpeg
     most=$(largest want.raw got.raw)

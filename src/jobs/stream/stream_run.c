@@ -369,6 +369,8 @@ static int check(const lw_stream_config *c)
         return lw_fail(LW_EUSAGE, "--tls %s: name a certificate and its key", c->tls[0]);
     if (c->every_frame && c->loop && c->num_frames == 0)
         return lw_fail(LW_EUSAGE, "--every-frame with --loop never ends: add --num-frames");
+    for (int i = 0; i < c->n_outputs; i++)
+        LW_TRY(lw_frame_sink_check(c->output[i]));
     return 0;
 }
 
