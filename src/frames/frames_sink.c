@@ -91,13 +91,25 @@ int lw_frame_file_add(lw_frame_file *f, const void *bytes, size_t n)
         return rc;
     char why[512];
     snprintf(why, sizeof why, "%s", lw_errmsg());
-    bool kept = ftruncate(f->file.fd, (off_t)f->whole) == 0 && lw_new_file_finish(&f->file) == 0;
-    return lw_fail(rc, "%s%s", why, kept ? " (the frames before it are kept)" : "");
+    bool kept = f->whole > f->header && ftruncate(f->file.fd, (off_t)f->whole) == 0 &&
+                lw_new_file_finish(&f->file) == 0;
+    if (!kept) {
+        lw_new_file_drop(&f->file);
+        return lw_fail(rc, "%s (no frame is kept: the file is not there)", why);
+    }
+    return lw_fail(rc, "%s (%s)", why,
+                   f->seconds ? "whole seconds before it are kept, frames behind them are not"
+                              : "the frames before it are kept");
 }
 
 void lw_frame_file_whole(lw_frame_file *f)
 {
     f->whole = f->size;
+}
+
+void lw_frame_file_header(lw_frame_file *f)
+{
+    f->header = f->whole = f->size;
 }
 
 int lw_frame_file_put(lw_frame_file *f, const void *bytes, size_t n)

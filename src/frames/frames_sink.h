@@ -21,14 +21,16 @@ extern const lw_frame_sink_def lw_frames_to_y4m, lw_frames_to_pipe, lw_frames_to
 int lw_frame_folder_check(const char *dir);
 
 /* A frame appended to a file; one that cannot be written whole is cut off again, and what is there is
- * finished, so that the frames before it are kept. LW_EIO. */
+ * finished, so that the frames before it are kept; with none before it there is no file. LW_EIO. */
 typedef struct lw_frame_file {
     lw_new_file file;
-    uint64_t size, whole; /* written; of whole frames */
+    uint64_t size, whole, header; /* written; up to the last whole frame; before the first */
+    bool seconds;                 /* frames get there by the second, not one by one */
 } lw_frame_file;
 int lw_frame_file_put(lw_frame_file *f, const void *bytes, size_t n);
 /* The same in pieces: each added, then what is there is whole. */
 int lw_frame_file_add(lw_frame_file *f, const void *bytes, size_t n);
 void lw_frame_file_whole(lw_frame_file *f);
+void lw_frame_file_header(lw_frame_file *f); /* what is there is no frame yet */
 
 #endif

@@ -125,7 +125,9 @@ typedef struct video_out {
 static int hand_out(void *self, const uint8_t *bytes, size_t n, bool begins)
 {
     video_out *o = self;
-    if (begins)
+    if (begins && o->out.header == 0)
+        lw_frame_file_header(&o->out);
+    else if (begins)
         lw_frame_file_whole(&o->out);
     return lw_frame_file_add(&o->out, bytes, n);
 }
@@ -151,6 +153,7 @@ static int out_open(lw_frame_sink *s, const char *spec)
     o->frame = lw_calloc(lw_pixels_bytes(&s->pixels), 1);
     if (!o->frame)
         return LW_ENOMEM;
+    o->out.seconds = true;
     LW_TRY(lw_new_file_begin(&o->out.file, spec));
     int rc = o->calls->create(f, hand_out, o, &o->writer, &coder, why);
     if (rc == 0)

@@ -268,7 +268,9 @@ static int out_open(lw_frame_sink *s, const char *spec)
     char line[160];
     int n = snprintf(line, sizeof line, "YUV4MPEG2 W%d H%d F%d:%d Ip A1:1 C%s XCOLORRANGE=%s\n",
                      f->w, f->h, f->rate, f->per, form, f->full_range ? "FULL" : "LIMITED");
-    return lw_frame_file_put(&o->out, line, (size_t)n);
+    LW_TRY(lw_frame_file_add(&o->out, line, (size_t)n));
+    lw_frame_file_header(&o->out);
+    return 0;
 }
 
 static int out_put(lw_frame_sink *s, const uint8_t *rgb)

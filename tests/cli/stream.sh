@@ -269,6 +269,20 @@ err_has 'again holds something already'
 [ ! -e later.y4m ] || fails 'nothing is written beside a refused folder'
 [ "$(ls again | wc -l)" -eq 10 ] || fails 'a refused folder stays as it is'
 
+# a file that may not grow: whole frames stay, with none there is no file, and frames_out counts what is there
+limited() {
+    (trap '' XFSZ; ulimit -f 40; "$program" stream --every-frame --num-frames 9 "$@" >"$out" 2>"$err")
+    [ $? -eq 4 ] || fails 'a file that may not grow is exit code 4'
+}
+limited --input test:96x64 --json --output some.y4m
+err_has 'the frames before it are kept'
+frames=$(($(wc -c <some.y4m) / (6 + 96 * 64 * 3 / 2)))
+out_has "\"frames_out\":$frames,"
+limited --input test:640x480 --json --output no.y4m
+err_has 'no frame is kept'
+out_has '"frames_out":0,'
+[ ! -e no.y4m ] || fails 'a file without a frame is left'
+
 # a full disk and a reader that went away
 if [ -c /dev/full ]; then
     "$program" stream --input a.y4m --every-frame --output - <a.y4m >/dev/full 2>"$err"

@@ -58,7 +58,7 @@ typedef struct stream_pipe {
     /* the sinks' thread, until it has ended */
     uint8_t *held; /* the last frame written */
     lw_stream_drift *drift;
-    int64_t last, repeated;
+    int64_t last, repeated, written; /* written: every sink has them */
     lw_times all[LW_STREAM_PARTS], second[LW_STREAM_PARTS];
     double said;
     lw_stream_report then; /* counts when a second was told last */

@@ -65,7 +65,7 @@ static void report_counts(stream_pipe *p, lw_stream_report *r)
     lw_mailbox_counts in = lw_mailbox_counted(p->in), out = lw_mailbox_counted(p->out);
     r->read = in.put;
     r->computed = in.taken;
-    r->written = out.taken;
+    r->written = p->written;
     r->dropped_in = in.dropped;
     r->dropped_out = out.dropped;
     r->repeated = p->repeated;
@@ -128,6 +128,7 @@ static int write_frame(void *arg, int buffer)
     LW_TRY(repeat_last(p, f));
     for (int i = 0; i < p->c->n_outputs; i++)
         LW_TRY(lw_frame_sink_put(p->sink[i], f->bytes));
+    p->written++;
     const double handed = lw_now();
     count_times(p, f, handed);
     if (!p->c->every_frame)
