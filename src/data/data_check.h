@@ -37,7 +37,8 @@ void lw_data_report_clear(lw_data_report *r);
  */
 void lw_data_sheet_rows(const lw_dataset *d, int32_t lines, int32_t columns, int64_t *rows);
 /* One RGB picture [*height][*width][3] of those rows, each enlarged `zoom` times, `gap` gray pixels
- * between them. Of several channels that are not RGB the first three, of one or two the first. Heap, lw_free. */
+ * between them; lines and columns behind the last picture are left out. Of several channels that are not RGB the first
+ * three, of one or two the first. Heap, lw_free. */
 int lw_data_sheet(const lw_dataset *d, int32_t lines, int32_t columns, int32_t zoom, int32_t gap,
                   int32_t *width, int32_t *height, uint8_t **rgb);
 

@@ -191,7 +191,14 @@ static void sheet_shows_a_class_a_line(void **state)
     assert_int_equal(rgb[0], 128);
     const uint8_t *second = d->pixels + 10 * 768; /* class 0, second picture, first pixel */
     assert_memory_equal(rgb + 3 * (w + 50), second, 3);
-    fails(lw_data_sheet(d, 1000, 1000, 8, 1, &w, &h, &rgb), LW_EUSAGE, "fewer pictures");
+    fails(lw_data_sheet(d, 1000, 1000, 16, 1, &w, &h, &rgb), LW_EUSAGE, "fewer pictures");
+    lw_free(&rgb);
+    const int64_t all = d->n;
+    d->n = 13; /* three classes of two pictures, seven of one: no line and no column is empty */
+    ok(lw_data_sheet(d, 30, 40, 1, 2, &w, &h, &rgb));
+    assert_int_equal(w, 2 * 18 + 2);
+    assert_int_equal(h, 10 * 18 + 2);
+    d->n = all;
 }
 
 /* Any stretch of the drawn order has all classes, and nearly as many rows of each. */
