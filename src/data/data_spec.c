@@ -261,8 +261,10 @@ int lw_data_job_path(const lw_data_job *job, const char **out)
 int lw_data_report_add(lw_data_report *r, const char *path, const char *reason)
 {
     LW_TRY(lw_grow(&r->problems, &r->cap_problems, r->n_problems + 1, sizeof *r->problems));
+    const size_t n = strlen(path);
+    const bool said = strncmp(reason, path, n) == 0 && strncmp(reason + n, ": ", 2) == 0;
     LW_CLEANUP(lw_free) char *p = lw_strdup(path);
-    char *why = lw_strdup(reason);
+    char *why = lw_strdup(said ? reason + n + 2 : reason); /* what it is of stands before it */
     if (!p || !why) {
         lw_free(&why);
         return LW_ENOMEM;

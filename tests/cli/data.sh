@@ -82,7 +82,7 @@ out_has 'prepared: squash 20x12, bilinear (pillow)'
 mkdir pictures
 printf 'not a picture' >pictures/a.png
 expect 3 data check folder:pictures
-out_has 'a.png'
+out_is 'pictures/a.png: neither PNG, JPEG, BMP nor WebP'
 expect 3 data check folder:pictures --on-error skip
 cp pictures/a.png one/broken.png
 expect 3 data check folder:one --split all
