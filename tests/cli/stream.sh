@@ -266,6 +266,8 @@ echo note >again/note.txt
 expect 0 stream --input test:96x64 --num-frames 9 --every-frame --output folder:again
 expect 2 stream --input test:96x64 --num-frames 3 --every-frame --output later.y4m,folder:again
 err_has 'again holds something already'
+expect 2 stream --input test --num-frames 2 --output twice.y4m,twice.y4m
+err_has '--output twice.y4m is there twice'
 [ ! -e later.y4m ] || fails 'nothing is written beside a refused folder'
 [ "$(ls again | wc -l)" -eq 10 ] || fails 'a refused folder stays as it is'
 

@@ -108,7 +108,7 @@ static lw_isa best_found(void)
 /* Found once: each question to the processor leaves a virtual machine, for microseconds. */
 lw_isa lw_isa_best(void)
 {
-    static _Atomic int found; /* and 1 */
+    static _Atomic int found; /* the level and 1; 0: not yet */
     int best = found;
     if (best == 0)
         found = best = (int)best_found() + 1;

@@ -347,11 +347,19 @@ static int finish(stream_pipe *p, int rc, lw_stream_report *out)
     return end;
 }
 
+static int check_outputs(const lw_stream_config *c)
+{
+    for (int i = 0; i < c->n_outputs; i++) {
+        for (int k = 0; k < i; k++)
+            if (strcmp(c->output[i], c->output[k]) == 0)
+                return lw_fail(LW_EUSAGE, "--output %s is there twice", c->output[i]);
+        LW_TRY(lw_frame_sink_check(c->output[i]));
+    }
+    return 0;
+}
+
 static int check(const lw_stream_config *c)
 {
-    int pipes = 0;
-    for (int i = 0; i < c->n_outputs; i++)
-        pipes += strcmp(c->output[i], "-") == 0;
     if (c->drift_beside && !c->drift_metrics)
         return lw_fail(LW_EUSAGE, "--drift-beside is of the plots of --drift-metrics DIR");
     if (c->drift_metrics && c->network.beside)
@@ -360,8 +368,6 @@ static int check(const lw_stream_config *c)
     if (c->network.stream_batch > 1 && c->similarity > 0)
         return lw_fail(LW_EUSAGE, "--similarity skips frames, --stream-batch needs all of them: "
                                   "leave out one");
-    if (pipes > 1)
-        return lw_fail(LW_EUSAGE, "--output - is there twice");
     if (!c->serve && (c->n_tls || c->insecure))
         return lw_fail(LW_EUSAGE, "--%s is for --serve", c->n_tls ? "tls" : "insecure");
     if (!c->serve && c->n_models)
@@ -370,9 +376,7 @@ static int check(const lw_stream_config *c)
         return lw_fail(LW_EUSAGE, "--tls %s: name a certificate and its key", c->tls[0]);
     if (c->every_frame && c->loop && c->num_frames == 0)
         return lw_fail(LW_EUSAGE, "--every-frame with --loop never ends: add --num-frames");
-    for (int i = 0; i < c->n_outputs; i++)
-        LW_TRY(lw_frame_sink_check(c->output[i]));
-    return 0;
+    return check_outputs(c);
 }
 
 int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_report *out)

@@ -93,8 +93,7 @@ static ptrdiff_t drift_noted_powers(const drift_job *q, const drift_piece *piece
                               n - e);
         count += n - e;
     }
-    const ptrdiff_t rest = LW_ROUND_UP(count, VL) -
-                           count; /* of a vector: pairs that count for nothing */
+    const ptrdiff_t rest = LW_ROUND_UP(count, VL) - count; /* pairs that count for nothing */
     v_store_n(q->buf_e + count, v_zero(), rest);
     vi_store_u16_n(whose + count, vi_set1(0), rest);
     return count;

@@ -446,7 +446,8 @@ LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
     vi_store_u16(all, v);
     memcpy(p, all, (size_t)n * sizeof *p);
 }
-/* Lanes of half a vector that bring the flagged ones of its four together: byte k is the k-th of them. */
+/* Which of four lanes are flagged, one after the other: for a permutation that brings them together. A byte of the
+ * table is the number of one. */
 LW_WORD __m128i vi_packing(uint32_t bits)
 {
     static const uint32_t lanes[16] = {0,        0,      1,        0x0100,     2,      0x0200,
