@@ -2,6 +2,8 @@
 /* Validation of a policy in training: mean reciprocal rank among corruptions, the best kept. */
 #include "jobs/prove/ppo/prove_ppo_run.h"
 
+#include <stdio.h>
+
 #include "base/base.h"
 #include "jobs/prove/rank/rank_job.h"
 
@@ -15,12 +17,15 @@ static int add(json_t *row, const char *key, double value)
 static int keep_best(lw_ppo_run *r, int64_t step, double mrr)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    char than[64] = "";
     if (!(mrr >= r->best)) /* of equals the later, which is trained more */
         return 0;
     r->best = mrr;
     if (json_object_set_new(r->state, "best_mrr", json_real(mrr)))
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
-    lw_observe_say(r->obs, "step %lld: the best so far, kept in best/", (long long)step);
+    if (r->untrained > mrr)
+        snprintf(than, sizeof than, " of those trained (untrained: %.4f)", r->untrained);
+    lw_observe_say(r->obs, "step %lld: the best so far%s, kept in best/", (long long)step, than);
     lw_path_join(&dir, r->c->train.output_dir, "best");
     LW_TRY(lw_mkdir_own(lw_str_c(&dir)));
     return lw_policy_save(lw_str_c(&dir), &r->c->net, r->store, LW_SLAB_PARAM);
