@@ -95,9 +95,9 @@ out_has '"skipped": "out of memory: needs'
 # shellcheck disable=SC2086
 expect 0 bench resolution --image-size 64 --memory-limit 1e-12 $quick --json # less than a byte was no limit
 out_has '"skipped": "out of memory: needs'
-# shellcheck disable=SC2086
 expect 2 bench sampling --memory-limit 0.1XiB
 err_has "--memory-limit '0.1XiB': must be a number of GiB, or a size like 512MiB"
+# shellcheck disable=SC2086
 expect 0 bench sampling --memory-limit 0.1 $quick --json
 [ "$(grep -c '"skipped": "out of memory: needs' "$out")" -eq 2 ] || fails 'sampling: one step and DDIM fit in any memory'
 # shellcheck disable=SC2086
