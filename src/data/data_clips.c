@@ -111,7 +111,9 @@ int lw_clips_new(const lw_dataset *d, const lw_clip_opts *o, lw_clips **out)
     c->o = *o;
     c->frame = (size_t)lw_data_row_size(d);
     split_at_noise(c);
-    lw_kernels_init(&c->kernels, lw_isa_best());
+    lw_isa isa;
+    LW_TRY(lw_isa_chosen(&isa));
+    lw_kernels_init(&c->kernels, isa);
     if (o->frame || o->previous > 0)
         LW_TRY(make_all_worse(c));
     *out = lw_steal(&c);

@@ -140,11 +140,13 @@ static int noise(lw_raster *im, double sd, uint64_t seed, int64_t row)
 {
     const lw_rng_key key = lw_rng_key_of(seed, lw_hash_name("degrade.noise"));
     const size_t n = (size_t)im->width * (size_t)im->channels;
+    lw_isa isa;
     lw_kernels k;
     LW_CLEANUP(lw_free) float *x = lw_calloc(n, sizeof *x);
     if (!x)
         return LW_ENOMEM;
-    lw_kernels_init(&k, lw_isa_best());
+    LW_TRY(lw_isa_chosen(&isa));
+    lw_kernels_init(&k, isa);
     for (int32_t y = 0; y < im->height; y++) {
         uint8_t *line = im->at + (size_t)y * n;
         k.random.normal(x, (ptrdiff_t)n, &row, key, (uint32_t)y, (ptrdiff_t)n, 0,

@@ -68,3 +68,15 @@ void lw_data_range_print(const lw_data_job *job, lw_str *out)
     if (o->num_images)
         lw_str_addf(out, ", %" PRId64 " drawn by seed %" PRIu64, o->num_images, o->seed);
 }
+
+/* ---- every tenth ----------------------------------------------------------------------------- */
+
+int64_t lw_data_tenths_of(int64_t n, bool heldout)
+{
+    return heldout ? n / 10 : n - n / 10;
+}
+
+int64_t lw_data_tenths_at(bool heldout, int64_t i)
+{
+    return heldout ? i * 10 + 9 : i + i / 9;
+}

@@ -102,7 +102,7 @@ static void add_place(lw_data_job *job)
         lw_preparation_print_pixels(o->preparation, &job->place);
     }
     if (o->whole)
-        lw_str_add(&job->place, "\nwhole");
+        lw_str_addf(&job->place, "\nwhole %dx%d", job->w, job->h);
     if (o->degradation)
         lw_str_addf(&job->place, "\n%s", o->degradation->name);
     if (job->channels != 3) /* as those written before there was a choice are called */
@@ -202,6 +202,15 @@ void lw_data_job_size(lw_data_job *job, int32_t own)
     if (o->preparation) {
         job->h = o->preparation->height;
         job->w = o->preparation->width;
+    }
+}
+
+void lw_data_job_pictures(lw_data_job *job, int32_t h, int32_t w)
+{
+    lw_data_job_size(job, LW_MIN(h, w));
+    if (job->opts.whole) {
+        job->h = h;
+        job->w = w;
     }
 }
 

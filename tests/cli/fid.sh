@@ -181,6 +181,17 @@ mkdir mixed
 cp pictures/*.png mixed
 cp "$corpus"/png/*.png mixed 2>/dev/null
 expect 0 fid pictures mixed --on-error skip --encoder clip
+# what resizes in floats gets the pictures themselves, whole and at their size, from any source
+npy wide.npy '|u1' '20, 24, 48, 3'
+tail -c 69120 pictures.npy >>wide.npy
+expect 0 fid wide.npy wide.npy --encoder clip --resize float-aa --json
+same=$(value frechet)
+expect 0 fid wide.npy tensor:wide.npy --split-b all --encoder clip --resize float-aa --json
+awk "BEGIN { exit !($(value frechet) < 1e-9 && $same < 1e-9) }" || fails "tensor: $(value frechet), not $same"
+expect 0 data export tensor:wide.npy --split all --output squares
+tar cf squares.tar squares
+expect 0 fid squares webdataset:squares.tar --split-b all --encoder clip --resize float-aa --json
+awk "BEGIN { exit !($(value frechet) < 1e-9) }" || fails "webdataset: $(value frechet) of the same pictures"
 expect 0 fid pictures mixed --on-error skip --encoder clip --resize float-aa --json
 out_has '"resize": "float-aa"'
 

@@ -13,7 +13,7 @@
 #include "data/sources/data_source.h"
 #include "data/sources/data_tensor.h"
 
-enum { TENTH = 10, MOST = 100000 };
+enum { MOST = 100000 };
 
 typedef struct shard {
     char *path, *labels; /* labels: NULL */
@@ -182,14 +182,8 @@ typedef struct pick {
 static int get(const void *from, int64_t i, lw_raster *im, int32_t *label)
 {
     const pick *p = from;
-    return lw_tensor_get(p->f, &p->f->train, lw_tensor_tenth(p->held, p->skip + i) - p->first, im,
+    return lw_tensor_get(p->f, &p->f->train, lw_data_tenths_at(p->held, p->skip + i) - p->first, im,
                          label);
-}
-
-/* How many of the first n pictures of all are in the split. */
-static int64_t split_rows(int64_t n, bool held)
-{
-    return held ? n / TENTH : n - n / TENTH;
 }
 
 static int fill(lw_data_job *job, lw_data_sink *sink, bool held)
@@ -198,9 +192,9 @@ static int fill(lw_data_job *job, lw_data_sink *sink, bool held)
     for (size_t i = 0; i < l->n; i++) {
         LW_CLEANUP(lw_tensor_clear) tensor_file f = {0};
         const shard *s = &l->at[i];
-        const pick p = {&f, s->first, split_rows(s->first, held), held};
+        const pick p = {&f, s->first, lw_data_tenths_of(s->first, held), held};
         const lw_data_pictures some = {
-            .n = split_rows(s->first + s->n, held) - p.skip, .from = &p, .get = get};
+            .n = lw_data_tenths_of(s->first + s->n, held) - p.skip, .from = &p, .get = get};
         LW_TRY(load(job, i, &f));
         if (f.n != s->n)
             return lw_fail(LW_EIO, "data '%s': %s changed while it was read", job->spec, s->path);
@@ -228,7 +222,7 @@ static int plan(lw_data_job *job)
     l->h = f.h;
     l->w = f.w;
     l->c = f.c;
-    lw_data_job_size(job, LW_MIN(f.h, f.w));
+    lw_data_job_pictures(job, f.h, f.w);
     job->own = f.c;
     job->flip = false; /* nobody says what they show */
     return 0;
@@ -238,8 +232,8 @@ static int build(lw_data_job *job, lw_data_sink *sink)
 {
     const shard_list *l = job->priv;
     LW_TRY(make_index(job));
-    LW_TRY(
-        lw_data_sink_expect(sink, split_rows(l->pictures, false), split_rows(l->pictures, true)));
+    LW_TRY(lw_data_sink_expect(sink, lw_data_tenths_of(l->pictures, false),
+                               lw_data_tenths_of(l->pictures, true)));
     LW_TRY(fill(job, sink, false));
     lw_data_sink_heldout(sink);
     return fill(job, sink, true);

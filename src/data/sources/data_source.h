@@ -79,6 +79,8 @@ void lw_data_job_clear(lw_data_job *job);
  * adds one class name; one line of state for a file (path, size, mtime; LW_EIO when
  * missing); an existing path made absolute, put into place. */
 void lw_data_job_size(lw_data_job *job, int32_t own);
+/* The same of pictures of h x w: whole where that is asked for, else squares of the shorter side. */
+void lw_data_job_pictures(lw_data_job *job, int32_t h, int32_t w);
 int lw_data_job_class(lw_data_job *job, const char *name);
 int lw_data_job_file(lw_data_job *job, const char *path);
 int lw_data_job_place(lw_data_job *job, const char *path);
@@ -99,6 +101,10 @@ int lw_data_range_check(const lw_data_job *job, int64_t have);
 /* Whether picture i of the `have` of the split is asked for. */
 bool lw_data_range_has(const lw_data_job *job, int64_t have, int64_t i);
 void lw_data_range_print(const lw_data_job *job, lw_str *out);
+/* Where nobody says which are held out it is pictures 9, 19, ...: how many of the first n are in a
+ * split, and which of all its picture i is. */
+int64_t lw_data_tenths_of(int64_t n, bool heldout);
+int64_t lw_data_tenths_at(bool heldout, int64_t i);
 
 /* ---- data_sink.c: rows into a file or memory, laid out as data_cache.c reads them ---- */
 /* fd -1: memory; path: of fd, for messages and the room on its disk. */

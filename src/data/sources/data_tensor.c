@@ -17,8 +17,6 @@
 #include "data/sources/data_source.h"
 #include "data/sources/data_tensor.h"
 
-enum { TENTH = 10 };
-
 void lw_tensor_clear(tensor_file *f)
 {
     lw_array_clear(&f->train.pixels);
@@ -199,11 +197,6 @@ int lw_tensor_load(const char *path, const char *labels, tensor_file *out)
     return 0;
 }
 
-int64_t lw_tensor_tenth(bool held, int64_t i)
-{
-    return held ? i * TENTH + TENTH - 1 : i + i / (TENTH - 1);
-}
-
 int32_t lw_tensor_label(const tensor_part *part, int64_t i)
 {
     return (int32_t)label_at(&part->labels, i);
@@ -242,7 +235,7 @@ static int tensor_plan(lw_data_job *job)
     int rc = lw_tensor_load(path, NULL, f);
     if (rc < 0)
         return lw_fail_in(rc, "data '%s': ", job->spec);
-    lw_data_job_size(job, LW_MIN(f->h, f->w));
+    lw_data_job_pictures(job, f->h, f->w);
     job->own = f->c;
     job->labelled = f->classes > 0;
     job->flip = false; /* nobody says what they show */
@@ -263,15 +256,15 @@ typedef struct pick {
 static int get(const void *from, int64_t i, lw_raster *im, int32_t *label)
 {
     const pick *p = from;
-    return lw_tensor_get(p->f, p->part, p->tenths ? lw_tensor_tenth(p->held, i) : i, im, label);
+    return lw_tensor_get(p->f, p->part, p->tenths ? lw_data_tenths_at(p->held, i) : i, im, label);
 }
 
 static int tensor_build(lw_data_job *job, lw_data_sink *sink)
 {
     const tensor_file *f = job->priv;
     bool tenths = !f->held.pixels.data;
-    int64_t n_held = tenths ? f->n / TENTH : f->held.pixels.shape[0];
-    int64_t n_train = tenths ? f->n - n_held : f->n;
+    int64_t n_held = tenths ? lw_data_tenths_of(f->n, true) : f->held.pixels.shape[0];
+    int64_t n_train = tenths ? lw_data_tenths_of(f->n, false) : f->n;
     const pick train = {f, &f->train, tenths, false},
                held = {f, tenths ? &f->train : &f->held, tenths, true};
     LW_TRY(lw_data_sink_expect(sink, n_train, n_held));

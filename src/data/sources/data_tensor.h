@@ -20,8 +20,6 @@ typedef struct tensor_file {
  * pictures. Cleared in any case. */
 int lw_tensor_load(const char *path, const char *labels, tensor_file *out);
 void lw_tensor_clear(tensor_file *f); /* accepts a zeroed struct; fits LW_CLEANUP */
-/* Of a file without a split of its own: picture i of those between, or of every tenth. */
-int64_t lw_tensor_tenth(bool held, int64_t i);
 /* Class of picture i of a part that has labels. */
 int32_t lw_tensor_label(const tensor_part *part, int64_t i);
 /* A copy of picture i. */

@@ -69,6 +69,7 @@ static int video_plan(lw_data_job *job)
     if (!v)
         return LW_ENOMEM;
     LW_TRY(find(job, v));
+    lw_isa isa;
     int rc = lw_frame_source_open(lw_str_c(&v->spec), &v->options, &v->in);
     if (rc < 0)
         return lw_fail_in(rc, "data '%s': ", job->spec);
@@ -76,13 +77,10 @@ static int video_plan(lw_data_job *job)
     if (LW_MAX(f->w, f->h) > LW_DATA_MAX_SIDE)
         return lw_fail(LW_EUNSUPPORTED, "data '%s': frames of %dx%d, sides are 1 to %d", job->spec,
                        f->w, f->h, LW_DATA_MAX_SIDE);
-    lw_kernels_init(&v->kernels, lw_isa_best());
+    LW_TRY(lw_isa_chosen(&isa));
+    lw_kernels_init(&v->kernels, isa);
     v->frame = lw_pixels_bytes(&v->in->pixels);
-    lw_data_job_size(job, LW_MIN(f->w, f->h));
-    if (job->opts.whole) {
-        job->h = f->h;
-        job->w = f->w;
-    }
+    lw_data_job_pictures(job, f->h, f->w);
     job->flip = true;
     return lw_data_job_class(job, "0");
 }
@@ -149,10 +147,10 @@ static int video_build(lw_data_job *job, lw_data_sink *sink)
 }
 
 const lw_data_source lw_data_source_video = {
-    .info =
-        {"video", "video:FILE",
-         "frames of a clip in order (y4m, mjpeg; or folder:DIR, pictures of one size); the last "
-         "tenth held out"},
+    .info = {"video", "video:FILE",
+             "frames of a clip in order (y4m, mjpeg, mp4, mkv, mov, webm, avi; or folder:DIR, "
+             "pictures of one size); the last "
+             "tenth held out"},
     .plan = video_plan,
     .build = video_build,
     .clear = video_clear,

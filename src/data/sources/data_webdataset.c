@@ -2,7 +2,7 @@
 /*
  * `webdataset`: pictures in tar files, as WebDataset has them: members whose names are equal up to the
  * first dot belong to one sample, KEY.jpg (or .jpeg, .png, .webp, .bmp) and its class in KEY.cls, a whole
- * number; other members are passed over. Every tenth sample is held out, as in a folder.
+ * number; other members are passed over. Every tenth sample is held out.
  *
  * The tar files are walked once, before the first decoding; what is kept of them is where each picture
  * begins, so that any thread decodes any of them.
@@ -16,7 +16,7 @@
 #include "data/sources/data_source.h"
 #include "formats/formats.h"
 
-enum { TENTH = 10, MOST_SHARDS = 100000, SMALLEST = 8, LARGEST = 64, CLASS_BYTES = 64 };
+enum { MOST_SHARDS = 100000, SMALLEST = 8, LARGEST = 64, CLASS_BYTES = 64 };
 #define MOST_BYTES ((size_t)1 << 30) /* of a picture's file */
 
 typedef struct sample {
@@ -281,9 +281,6 @@ static int plan(lw_data_job *job)
         return lw_fail(LW_EUSAGE, "data '%s': tar files on this machine are read, not addresses",
                        job->spec);
     LW_TRY(add_braces(job, pattern));
-    if (job->opts.whole)
-        return lw_fail(LW_EUSAGE, "data '%s': say with --image-size at which size pictures are cut",
-                       job->spec);
     lw_data_job_size(job, 0);
     job->flip = true;
     return 0;
@@ -308,7 +305,7 @@ static int load(const webdataset *w, int64_t i, lw_image *out)
     return lw_image_parse(lw_str_c(&what), bytes, n, out);
 }
 
-/* The first picture's shorter side, as a power of two. */
+/* The first picture's shorter side, as a power of two; or that picture's size, which the others must have. */
 static int settle(lw_data_job *job)
 {
     lw_image first = {0};
@@ -316,6 +313,11 @@ static int settle(lw_data_job *job)
     LW_TRY(make_index(job));
     LW_TRY(load(job->priv, 0, &first));
     const int32_t side = LW_MIN(first.width, first.height);
+    if (job->opts.whole) {
+        lw_data_job_pictures(job, first.height, first.width);
+        lw_image_clear(&first);
+        return 0;
+    }
     lw_image_clear(&first);
     while (2 * size <= LW_MIN(side, (int32_t)LARGEST))
         size *= 2;
@@ -330,37 +332,45 @@ static int settle(lw_data_job *job)
 
 /* Every tenth, or those between. */
 typedef struct pick {
+    const lw_data_job *job;
     const webdataset *w;
     bool held;
 } pick;
 
-static int64_t index_of(const pick *p, int64_t i)
+static int check_size(const pick *p, int64_t i, const lw_image *im)
 {
-    return p->held ? i * TENTH + TENTH - 1 : i + i / (TENTH - 1);
+    const lw_data_job *job = p->job;
+    if (!job->opts.whole || (im->height == job->h && im->width == job->w))
+        return 0;
+    return lw_fail(LW_EUSAGE,
+                   "pictures of several sizes (%s is %dx%d, the first %dx%d), and what reads them "
+                   "resizes whole pictures itself: give those of one size",
+                   p->w->at[i].name, im->width, im->height, job->w, job->h);
 }
 
 static int get(const void *from, int64_t i, lw_raster *im, int32_t *label)
 {
     const pick *p = from;
     lw_image read = {0};
-    *label = p->w->at[index_of(p, i)].label;
-    LW_TRY(load(p->w, index_of(p, i), &read));
+    const int64_t at = lw_data_tenths_at(p->held, i);
+    *label = p->w->at[at].label;
+    LW_TRY(load(p->w, at, &read));
     *im = lw_raster_of(&read);
-    return 0;
+    return check_size(p, at, &read);
 }
 
 static const char *name_of(const void *from, int64_t i)
 {
     const pick *p = from;
-    return p->w->at[index_of(p, i)].name;
+    return p->w->at[lw_data_tenths_at(p->held, i)].name;
 }
 
 static int build(lw_data_job *job, lw_data_sink *sink)
 {
     LW_TRY(make_index(job));
     const webdataset *w = job->priv;
-    const int64_t n = (int64_t)w->n, n_held = n / TENTH;
-    const pick train = {w, false}, held = {w, true};
+    const int64_t n = (int64_t)w->n, n_held = lw_data_tenths_of(n, true);
+    const pick train = {job, w, false}, held = {job, w, true};
     LW_TRY(lw_data_sink_expect(sink, n - n_held, n_held));
     LW_TRY(lw_data_fill(
         job, sink,

@@ -45,17 +45,18 @@ static bool by_name(const fid_view *v)
     return v->encoder->floats && *v->data->root;
 }
 
+static bool has_names(const fid_view *v)
+{
+    const char *spec = lw_str_c(&v->set->spec);
+    return lw_str_starts(spec, "folder:") || lw_str_starts(spec, "manifest:");
+}
+
 static int32_t side_of_data(const fid_view *v)
 {
-    enum { SMALLEST = 8 };
+    enum { SMALLEST = 8 }; /* its rows are not looked at */
     const lw_fid_config *c = v->set->c;
-    if (v->encoder->floats)
-        return lw_str_starts(lw_str_c(&v->set->spec), "folder:") ||
-                       lw_str_starts(lw_str_c(&v->set->spec), "manifest:")
-                   ? SMALLEST
-                   : 0;
     if (v->encoder->sized)
-        return 0;
+        return v->encoder->floats && has_names(v) ? SMALLEST : 0;
     return c->image_size ? c->image_size : v->encoder->net->image_size;
 }
 
@@ -68,6 +69,7 @@ static int open_data(fid_view *v, lw_pool *pool, const lw_observer *obs)
     const bool guess = c->dry_run && bytes; /* they are prepared for this call: one will do */
     const lw_data_opts o = {.image_size = side_of_data(v),
                             .preparation = bytes ? &e->preparation : NULL,
+                            .whole = e->floats && !has_names(v),
                             .channels = e->net->channels,
                             .split = (lw_split)s->split,
                             .count = guess ? 1 : 0,
