@@ -121,11 +121,13 @@ static void agree_rate(lw_frame_source *s, double fps)
     camera *c = s->self;
     struct v4l2_streamparm p = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE};
     struct v4l2_fract *t = &p.parm.capture.timeperframe;
-    if (fps > 0) {
+    const struct v4l2_streamparm none = p;
+    if (fps > 0)
         *t = (struct v4l2_fract){.numerator = 1000, .denominator = (unsigned)(fps * 1000 + 0.5)};
-        lw_v4l2_control(c->fd, VIDIOC_S_PARM, &p);
-    } else {
-        lw_v4l2_control(c->fd, VIDIOC_G_PARM, &p);
+    if (fps <= 0 || lw_v4l2_control(c->fd, VIDIOC_S_PARM, &p) < 0) {
+        p = none; /* refused, it would still say what was asked for */
+        if (lw_v4l2_control(c->fd, VIDIOC_G_PARM, &p) < 0)
+            return;
     }
     if (t->numerator > 0 && t->denominator > 0 && t->denominator / t->numerator <= 1000 &&
         t->denominator / t->numerator > 0 && t->denominator <= INT32_MAX) {

@@ -49,7 +49,8 @@ static void draw_figure(uint8_t *rgb, int32_t w, int32_t x, int32_t y, int32_t u
 
 void lw_frame_test_draw(uint8_t *rgb, int32_t w, int32_t h, int64_t number)
 {
-    const int32_t bar = bar_height(h), side = h / 6, unit = LW_MAX(h / 40, 1);
+    const int32_t bar = bar_height(h), side = LW_MIN(h / 6, w / 2), /* tall pictures, too */
+        unit = LW_MAX(LW_MIN(h / 40, w / 31), 1);
     for (int32_t y = 0; y < h; y++)
         for (int32_t x = 0; x < w; x++) {
             uint8_t *p = rgb + ((ptrdiff_t)y * w + x) * 3;

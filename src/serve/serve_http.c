@@ -28,11 +28,14 @@ static const char *header(struct lws *wsi, enum lws_token_indexes which, char *b
 static const char *argument(struct lws *wsi, const char *name, char *buf, size_t size)
 {
     const size_t n = strlen(name);
-    for (int i = 0; lw_lws.hdr_copy_fragment(wsi, buf, (int)size, WSI_TOKEN_HTTP_URI_ARGS, i) >= 0;
-         i++)
-        if (strncmp(buf, name, n) == 0 && buf[n] == '=')
-            return memmove(buf, buf + n + 1, strlen(buf + n + 1) + 1);
+    char one[512]; /* one that is longer than its room would end the list */
     buf[0] = '\0';
+    for (int i = 0; lw_lws.hdr_copy_fragment(wsi, one, sizeof one, WSI_TOKEN_HTTP_URI_ARGS, i) >= 0;
+         i++)
+        if (strncmp(one, name, n) == 0 && one[n] == '=') {
+            snprintf(buf, size, "%s", one + n + 1);
+            break;
+        }
     return buf;
 }
 

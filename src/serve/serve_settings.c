@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the page may turn, as JSON both ways. */
+#include <math.h>
 #include <string.h>
 
 #include "serve/serve_rules.h"
@@ -19,6 +20,9 @@ static int read_knob(const json_t *o, const char *key, const lw_serve_knob *knob
         if (!(value >= knobs[i].least && value <= knobs[i].most))
             return lw_fail(LW_EFORMAT, WHERE ": '%s' must be within %g to %g, is %g", key,
                            knobs[i].least, knobs[i].most, value);
+        bool whole = knobs[i].choices || knobs[i].step == floor(knobs[i].step);
+        if (whole && value != floor(value))
+            return lw_fail(LW_EFORMAT, WHERE ": '%s' must be a whole number, is %g", key, value);
         to->value[i] = value;
         return 0;
     }

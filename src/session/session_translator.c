@@ -154,9 +154,16 @@ void lw_translator_reset(lw_translator *t)
     t->frames = 0;
 }
 
+double lw_translator_strength(const lw_translator *t, double asked)
+{
+    return asked > 0.0 ? asked : t->net->condition > 0 ? 1.0 : 0.5;
+}
+
 void lw_translator_set_strength(lw_translator *t, double strength)
 {
-    t->o.strength = strength;
+    if (!t->net)
+        return;
+    t->o.strength = lw_translator_strength(t, strength);
     lw_translator_set_moves(t);
 }
 

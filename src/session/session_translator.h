@@ -105,7 +105,7 @@ int32_t lw_translator_delay(const lw_translator *t);
 /* Former answers are forgotten: the next frame is as the first one was. Frames in flight stay: they
  * see no former answers. */
 void lw_translator_reset(lw_translator *t);
-/* From the next frame on; nothing is compiled. */
+/* From the next frame on; nothing is compiled. Strength 0: as opts say of it. */
 void lw_translator_set_strength(lw_translator *t, double strength);
 void lw_translator_set_seed(lw_translator *t, uint64_t seed);
 

@@ -12,8 +12,7 @@ static int check_sampler(lw_translator *t)
     lw_translator_opts *o = &t->o;
     const bool automatic = o->sampler == LW_SAMPLER_AUTO;
     o->steps = LW_MAX(o->steps, 1);
-    if (o->strength <= 0.0)
-        o->strength = t->net->condition > 0 ? 1.0 : 0.5;
+    o->strength = lw_translator_strength(t, o->strength);
     if (t->method == LW_METHOD_DRIFT)
         return o->steps == 1 && (automatic || o->sampler == LW_SAMPLER_ONE_STEP) &&
                        o->strength >= 1.0

@@ -35,5 +35,7 @@ int lw_translator_build_back(lw_translator *t, lw_graph *g, lw_type latent);
 lw_val lw_translator_generate(lw_translator *t, lw_graph *g, lw_val z);
 /* The numbers of its moves into the plan's inputs, as strength says. */
 void lw_translator_set_moves(lw_translator *t);
+/* What is asked for; where that is 0 a half, and all of a network conditioned on frames. */
+double lw_translator_strength(const lw_translator *t, double asked);
 
 #endif

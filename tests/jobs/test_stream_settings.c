@@ -59,7 +59,8 @@ static void test_settings(void **state)
     for (int i = 0; i < BYTES; i++)
         frame[i] = (uint8_t)(i * 7919 % 251);
     lw_pixels_init(&p, LW_PIXELS_RGB, LW_MATRIX_601, false, W, H);
-    const lw_stream_config c = {.network = {.model = model, .w = W, .h = H}, .threads = 2};
+    const lw_stream_config c = {
+        .network = {.model = model, .w = W, .h = H, .seed = (1ull << 60) + 1}, .threads = 2};
     assert_ok(lw_stream_network_open(&n, &c, &p));
     lw_stream_settings_init(&s, &c);
     assert_int_equal(s.n, MODEL);
@@ -68,6 +69,15 @@ static void test_settings(void **state)
     run(&n, want);
     lw_stream_settings_apply(&s, value, &n, NULL);
     check_same(&n, true);
+    for (int k = STRENGTH; k <= SEED; k++) { /* there and back: no double is the seed */
+        value[k] = 0.9 + (k == SEED);
+        settle(&s, value, &n);
+        run(&n, got);
+        assert_true(memcmp(got, want, BYTES) != 0);
+        value[k] = s.knob[k].value;
+        settle(&s, value, &n);
+        check_same(&n, true);
+    }
     const double turned[][2] = {{STRENGTH, 0.9}, {SEED, 7}, {STEPS, 3}, {WIDTH, 32}, {HEIGHT, 32}};
     for (size_t i = 0; i < LW_COUNT(turned); i++) {
         value[(int)turned[i][0]] = turned[i][1];

@@ -34,7 +34,8 @@ static const char *at(const char *name)
 static void pattern_reads_back(void **state)
 {
     (void)state;
-    static const int16_t sizes[][2] = {{64, 32}, {65, 33}, {320, 240}, {131, 97}};
+    static const int16_t sizes[][2] = {{64, 32},  {65, 33},  {320, 240},
+                                       {131, 97}, {64, 384}, {64, 600}};
     for (size_t i = 0; i < LW_COUNT(sizes); i++) {
         const int32_t w = sizes[i][0], h = sizes[i][1];
         uint8_t *rgb = calloc((size_t)w * (size_t)h, 3);

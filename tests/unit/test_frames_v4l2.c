@@ -249,6 +249,22 @@ static int64_t next_number(lw_frame_source *s, double *captured)
     return lw_frame_test_read(rgb, W, H);
 }
 
+static void close_camera(lw_frame_source **s);
+
+/* One that refuses the rate asked for is at the rate that it says. */
+static void a_rate_that_is_refused(void **state)
+{
+    const lw_frame_options asked = {.fps = 60};
+    lw_frame_source *s = NULL;
+    (void)state;
+    plug_in(1, 0, BUFFERS, NULL);
+    fake.fails = VIDIOC_S_PARM;
+    fake.why = EINVAL;
+    assert_int_equal(lw_frame_source_open("v4l2:/dev/video7", &asked, &s), 0);
+    assert_true(s->format.rate == 15 && s->format.per == 1);
+    close_camera(&s);
+}
+
 static void close_camera(lw_frame_source **s)
 {
     lw_frame_source_close(s);
@@ -437,7 +453,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(newest_frame_wins),          cmocka_unit_test(damaged_frames_are_counted),
         cmocka_unit_test(cameras_come_back),          cmocka_unit_test(refusals_are_named),
-        cmocka_unit_test(virtual_cameras_get_frames),
+        cmocka_unit_test(virtual_cameras_get_frames), cmocka_unit_test(a_rate_that_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

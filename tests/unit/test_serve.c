@@ -206,6 +206,8 @@ static void settings_are_all_or_nothing(void **state)
     assert_has(lw_errmsg(), "there is no 'strenght'");
     assert_int_equal(settings("[]", &a), LW_EFORMAT);
     assert_int_equal(settings("{\"steps\": \"4\"}", &a), LW_EFORMAT);
+    assert_int_equal(settings("{\"steps\": 2.5}", &a), LW_EFORMAT);
+    assert_has(lw_errmsg(), "'steps' must be a whole number, is 2.5");
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -245,6 +247,10 @@ static void answers(void **state)
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     assert_int_equal(lw_image_parse("snapshot", png, MOST - (size_t)(png - answer), &im), 0);
     assert_int_equal(lw_frame_test_read(im.rgb, im.width, im.height), 1005);
+    /* behind an argument that is longer than those that are asked for */
+    assert_has(ask(s, "GET /snapshot?token=00000000000000000000000000000000&side=input&format=jpeg",
+                   "", NULL),
+               "image/jpeg");
 }
 
 static void other_sites_are_refused(void **state)

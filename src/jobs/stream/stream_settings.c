@@ -55,12 +55,15 @@ static bool turned(lw_stream_settings *s, const double *value, int i)
     return is;
 }
 
-/* Numbers of the engine that computes. */
-static void set_live(const lw_stream_settings *s, lw_stream_network *n)
+/* Numbers of the engine that computes. A seed of the command line is longer than a knob's number. */
+static void set_live(const lw_stream_settings *s, lw_stream_network *n, bool strength, bool seed)
 {
-    if (s->applied[STRENGTH] != s->knob[STRENGTH].value)
+    const bool own = s->applied[SEED] == s->knob[SEED].value;
+    if (strength)
         lw_translator_set_strength(n->now.translator, s->applied[STRENGTH]);
-    lw_translator_set_seed(n->now.translator, (uint64_t)s->applied[SEED]);
+    if (seed)
+        lw_translator_set_seed(n->now.translator,
+                               own ? s->c->network.seed : (uint64_t)s->applied[SEED]);
 }
 
 /* ---- another engine ---------------------------------------------------------------------------- */
@@ -113,7 +116,8 @@ static void look(lw_stream_settings *s, lw_stream_network *n, const lw_observer 
     }
     lw_stream_network_swap(n, &e);
     lw_stream_builder_drop(&s->builder, &e);
-    set_live(s, n);
+    set_live(s, n, s->applied[STRENGTH] != s->knob[STRENGTH].value,
+             s->applied[SEED] != s->knob[SEED].value);
     note(s, obs, "", "");
     lw_stream_log_network(s->builder.o.model, n);
 }
@@ -124,8 +128,7 @@ void lw_stream_settings_apply(lw_stream_settings *s, const double *value, lw_str
     if (turned(s, value, SIMILARITY) && lw_similar_set(&n->similar, s->applied[SIMILARITY]) < 0)
         note(s, obs, "it stays as it was: ", lw_errmsg());
     const bool strength = turned(s, value, STRENGTH), seed = turned(s, value, SEED);
-    if (strength || seed)
-        set_live(s, n);
+    set_live(s, n, strength, seed);
     look(s, n, obs);
     if (lw_stream_builder_busy(&s->builder))
         return; /* what was turned meanwhile is seen then */
