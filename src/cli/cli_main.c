@@ -122,6 +122,7 @@ static int resolve(lw_cli *cli, lw_arena *arena, int words)
 {
     LW_TRY(lay_tables(cli, arena));
     LW_TRY(parse_argv(cli, words));
+    lw_opts typed = cli->opts;
     if (cli->global.config) {
         LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
         const char *path = cli->global.config;
@@ -130,7 +131,7 @@ static int resolve(lw_cli *cli, lw_arena *arena, int words)
         LW_TRY(lw_opts_set_tree(&cli->opts, path, cli->command->name, tree));
         LW_TRY(parse_argv(cli, words));
     }
-    return 0;
+    return lw_opts_choose_one(&cli->opts, &typed);
 }
 
 static int print_text(lw_str *text)

@@ -144,6 +144,65 @@ int lw_opts_check_required(const lw_opts *o)
     return 0;
 }
 
+static bool is_set(lw_opt_ref ref)
+{
+    LW_CLEANUP(lw_json_drop) json_t *value = lw_opt_get_json(ref);
+    return ref.set->given[ref.row - ref.set->rows] && json_number_value(value) != 0.0;
+}
+
+/* All that stand for `name`, and itself: how many are set, `names` of them where it is not NULL; those
+ * that are not set in `typed` go back to their default where that is not NULL. */
+static int walk_alternatives(const lw_opts *o, const char *name, const lw_opts *typed,
+                             lw_str *names)
+{
+    int n = 0;
+    for (int s = 0; s < o->n; s++) {
+        for (const lw_option *row = o->set[s].rows; row->name; row++) {
+            lw_opt_ref ref = {&o->set[s], row};
+            bool of = lw_str_eq(row->name, name) || (row->instead && lw_str_eq(row->instead, name));
+            if (!of || !is_set(ref))
+                continue;
+            n++;
+            if (names)
+                lw_str_addf(names, "%s--%s", names->len ? ", " : "", row->name);
+            if (typed && !is_set((lw_opt_ref){&typed->set[s], row}))
+                LW_TRY(lw_opt_set_text(o, ref, row->name, row->fallback));
+        }
+    }
+    return n;
+}
+
+int lw_opts_choose_one(const lw_opts *o, const lw_opts *typed)
+{
+    for (int s = 0; s < o->n; s++) {
+        for (const lw_option *row = o->set[s].rows; row->name; row++) {
+            LW_CLEANUP(lw_str_clear) lw_str names = {0};
+            if (!row->instead || walk_alternatives(o, row->instead, NULL, NULL) < 2)
+                continue;
+            if (walk_alternatives(typed, row->instead, NULL, NULL) == 1)
+                LW_TRY(walk_alternatives(o, row->instead, typed, NULL));
+            else if (walk_alternatives(o, row->instead, NULL, &names))
+                return lw_fail(LW_EUSAGE, "%s: say only one", lw_str_c(&names));
+        }
+    }
+    return 0;
+}
+
+/* A name that promises a kind of file that is not written would hide what it is. */
+static int check_ending(const char *what, const char *path, const char *endings)
+{
+    static const char *const kinds[] = {".bmp",         ".csv", ".gif",  ".html", ".jpeg", ".jpg",
+                                        ".json",        ".mp4", ".npy",  ".npz",  ".png",  ".pt",
+                                        ".safetensors", ".tif", ".tiff", ".txt",  ".webp", ".zip"};
+    if (!endings || lw_path_is_dir(path))
+        return 0;
+    for (size_t i = 0; i < LW_COUNT(kinds); i++)
+        if (lw_str_ends(path, kinds[i]) && !strstr(endings, kinds[i]))
+            return lw_fail(LW_EUSAGE, "%s %s: no such file is written; give a %s", what, path,
+                           endings);
+    return 0;
+}
+
 int lw_opts_check_outputs(const lw_opts *o)
 {
     static const lw_out_kind kinds[] = {[LW_PATH_OUT] = LW_OUT_FILE,
@@ -159,6 +218,7 @@ int lw_opts_check_outputs(const lw_opts *o)
             if (!path)
                 continue;
             lw_str_addf(&what, "--%s", row->name);
+            LW_TRY(check_ending(lw_str_c(&what), path, row->endings));
             LW_TRY(lw_output_check(lw_str_c(&what), path, kinds[row->path]));
             if (row->path == LW_PATH_OUT_DIR && lw_run_dir_there(path))
                 return lw_fail(LW_EUSAGE,

@@ -51,16 +51,18 @@ typedef struct lw_option {
     const char *alone;               /* the value of a name without one; NULL: it needs one */
     double min, max;                 /* inclusive, for each number; both 0: any */
     const char *choices;             /* "official|plain": the values a text or enum may take */
+    const char *endings;             /* ".npy, .npz or a folder": of an output's name; NULL: any */
     const char *unit, *group, *help; /* help: an imperative where the default is true */
     lw_opt_path path;
     bool
         opposite; /* of a bool: the field says the opposite, so that a zeroed struct has the default true */
-    bool positional;    /* filled by words that are no options, in row order */
-    bool required;      /* missing after config and argv: LW_EUSAGE */
-    const char *unless; /* required only where this option is not given */
-    bool transient;     /* not written to config.yaml */
-    bool hidden;        /* for processes of our own: not in help */
-    uint8_t resume;     /* lw_opt_resume */
+    bool positional;     /* filled by words that are no options, in row order */
+    bool required;       /* missing after config and argv: LW_EUSAGE */
+    const char *unless;  /* required only where this option is not given */
+    const char *instead; /* a number that stands for that other one; at most one of such is not 0 */
+    bool transient;      /* not written to config.yaml */
+    bool hidden;    /* for processes of our own, or for config files that have it: not in help */
+    uint8_t resume; /* lw_opt_resume */
 } lw_option;
 
 #define LW_OPT_FIELD(T, field) (((T *)0)->field)
@@ -135,6 +137,10 @@ int lw_opts_set_tree(const lw_opts *o, const char *path, const char *command, co
 int lw_opts_get_tree(const lw_opts *o, const char *command, json_t **out);
 /* LW_EUSAGE naming the first required option that nobody set. */
 int lw_opts_check_required(const lw_opts *o);
+/* Of options that stand for one another, the one that is typed counts against those of a config file,
+ * which go back to 0; `typed`: the same tables after argv alone. LW_EUSAGE where two are typed, or two
+ * are in the file. */
+int lw_opts_choose_one(const lw_opts *o, const lw_opts *typed);
 /* LW_EIO naming the first output that cannot be written, and why. */
 int lw_opts_check_outputs(const lw_opts *o);
 

@@ -427,15 +427,23 @@ static int open_none(lw_network **out)
 
 static int unknown_word(const char *spec)
 {
+    LW_CLEANUP(lw_str_clear) lw_str names = {0};
     const char *near = NULL;
-    for (const lw_network_def *const *d = defs; *d; d++)
-        if (is_word(*d) &&
-            (!near || lw_str_distance(spec, (*d)->name) < lw_str_distance(spec, near)))
-            near = (*d)->name;
-    return lw_fail(
-        LW_EUSAGE,
-        "encoder '%s': no such file or folder, and no encoder of that name (did you mean '%s'?)",
-        spec, near);
+    int least = LW_MAX((int)strlen(spec) / 3, 2) + 1;
+    for (const lw_network_def *const *d = defs; *d; d++) {
+        if (!is_word(*d))
+            continue;
+        lw_str_addf(&names, "%s%s", names.len ? ", " : "", (*d)->name);
+        int far = lw_str_distance(spec, (*d)->name);
+        near = far < least ? (*d)->name : near;
+        least = LW_MIN(least, far);
+    }
+    return lw_fail(LW_EUSAGE,
+                   near ? "encoder '%s': no such file or folder, and no encoder of that name (did "
+                          "you mean '%s'?)"
+                        : "encoder '%s': no such file or folder, and no encoder of that name "
+                          "(names: %s)",
+                   spec, near ? near : lw_str_c(&names));
 }
 
 static int open_encoder(const char *spec, lw_network **out)

@@ -52,6 +52,10 @@ err_has 'fresh/checkpoints: is something else, not a directory'
 # A name that promises another kind of file became a folder of that name.
 expect 2 sample run --steps 1 --n 2 --output x.jpg
 err_has '--output x.jpg: no such file is written; give a .png, a .npy, a .npz or a folder'
+expect 2 data sheet synth:16 --output x.jpg
+err_has '--output x.jpg: no such file is written; give a .png'
+expect 2 data export synth:16 --output x.jpg
+err_has '--output x.jpg: no such file is written; give a .npy, a .npz or a folder'
 [ ! -e x.jpg ] || fails 'x.jpg was made'
 
 # Neither does another command replace a run's files of its names, nor a run those of another command.

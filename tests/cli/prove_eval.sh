@@ -37,6 +37,9 @@ expect 0 prove eval land --no-end-proof-action --n-corruptions all --rank-rule p
 out_has '"rank_rule": "pessimistic"'
 out_has '"MRR": 0.875' # heads (1 + 1/2) / 2, tails 1
 
+expect 2 prove eval land --kge-weight 3
+err_has '--kge-weight: only with --kge'
+
 # filtered: in(paris,france) is known, of(paris,france) is not until a split has it
 printf 'of(paris,france).\n' >land/valid.txt
 expect 0 prove eval land --no-end-proof-action --n-corruptions all --corruption-modes head --json

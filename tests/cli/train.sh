@@ -118,6 +118,18 @@ expect 2 $ddpm --steps 1 --output-dir x --scheduler linear
 expect 2 $ddpm --steps 1 --output-dir x --precision int8
 expect 2 train ddpm --data sinth --steps 1 --output-dir x
 err_has "did you mean 'synth"
+expect 2 $ddpm --steps 1 --minutes 1 --output-dir x
+err_has '--steps, --minutes: say only one'
+# what is typed counts against the file's
+expect 0 train ddpm --config whole/config.yaml --minutes 0.001 --output-dir short
+grep -q '^# asked: minutes: 0.001' short/config.yaml || fails 'the steps of a config file beat --minutes'
+printf 'steps: 4\nminutes: 1\n' >both.yaml
+expect 2 $ddpm --config both.yaml --output-dir x
+err_has '--steps, --minutes: say only one'
+expect 0 $ddpm --config both.yaml --steps 1 --output-dir one
+grep -q '^minutes: 0' one/config.yaml || fails 'minutes of the file stayed'
+expect 0 help train ddpm
+grep -q -e '--noise-shape' "$out" && fails 'help of train ddpm names what it refuses'
 expect 4 train ddpm --data cifar10:/no/such/folder --steps 1 --output-dir x
 expect 2 train drift $data $net --encoder nosuch --steps 1 --output-dir x
 printf 'x' >file

@@ -240,7 +240,7 @@ static const lw_option sheet_options[] = {
     {LW_OPT(look_cli, zoom), .name = "zoom", .fallback = "2", .min = 1, .max = 32, .group = "Sheet",
      .help = "every pixel becomes so many"},
     {LW_OPT(look_cli, output), .name = "output", .path = LW_PATH_OUT, .required = true,
-     .unit = "png", .group = "Sheet", .help = "where the sheet goes"},
+     .unit = "png", .endings = ".png", .group = "Sheet", .help = "where the sheet goes"},
     {.name = NULL}};
 
 static int sheet(const lw_cli *cli, const look_cli *o, const lw_dataset *d)
@@ -295,7 +295,7 @@ const lw_command lw_cmd_data_sheet = {
 static const lw_option export_options[] = {
     LOOK_OPTIONS,
     {LW_OPT(look_cli, output), .name = "output", .path = LW_PATH_OUT_ANY, .required = true,
-     .unit = "file|dir", .group = "Export",
+     .endings = ".npy, a .npz or a folder", .unit = "file|dir", .group = "Export",
      .help = "x.npy (u8 [N,H,W,channels]), x.npz (arr_0, and labels as arr_1) or a folder of PNG "
              "by class"},
     {.name = NULL}};

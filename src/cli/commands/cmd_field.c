@@ -42,7 +42,7 @@ static const lw_option options[] = {
     {LW_OPT(field_cli, precision), .name = "precision", .fallback = "f32", .choices = "f32|f64",
      .group = "Field", .help = "f64: plain loops in double on one thread, and the output is f64"},
     {LW_OPT(field_cli, c.output), .name = "output", .path = LW_PATH_OUT, .unit = "npy",
-     .group = "Output", .help = "where the field F goes, in the shape of --gen"},
+     .endings = ".npy", .group = "Output", .help = "where the field F goes, in the shape of --gen"},
     {.name = NULL}};
 
 static json_t *numbers(const double *v, int n)

@@ -41,7 +41,7 @@ static const lw_option options[] = {
     {LW_OPT(profile_cli, view.top), .name = "top", .fallback = "10", .max = 100000,
      .group = "Output", .help = "slowest steps shown; 0: all, in order"},
     {LW_OPT(profile_cli, output), .name = "output", .path = LW_PATH_OUT, .unit = "html",
-     .group = "Output", .help = "write a page with plots"},
+     .endings = ".html", .group = "Output", .help = "write a page with plots"},
     {.name = NULL}};
 
 static int run(const lw_cli *cli, const void *config)

@@ -41,7 +41,8 @@ static const lw_option options[] = {
     {LW_OPT(run_cli, c.batch), .name = "batch-size", .fallback = "8", .min = 1, .max = 65536,
      .group = "Model", .help = "rows at a time; results do not depend on it"},
     {LW_OPT(run_cli, c.output), .name = "output", .path = LW_PATH_OUT, .required = true,
-     .unit = "npy", .group = "Output", .help = "where the result goes: [N,C,H,W], [N,K] or [N,F]"},
+     .unit = "npy", .endings = ".npy", .group = "Output",
+     .help = "where the result goes: [N,C,H,W], [N,K] or [N,F]"},
     {.name = NULL}};
 
 static void print_json(const lw_run_result *r)

@@ -45,7 +45,7 @@
      .unit = "dir", .group = "Run", .help = "run directory: config, logs, samples, checkpoints"},  \
     {LW_OPT(T, train.steps), .name = "steps", .resume = LW_RESUME_GOAL, .min = 0, .max = 1e12, .fallback = "0",              \
      .group = "Run", .help = "optimiser steps"},                                                   \
-    {LW_OPT(T, train.minutes), .name = "minutes", .resume = LW_RESUME_GOAL, .min = 0, .max = 1e6, .fallback = "0",           \
+    {LW_OPT(T, train.minutes), .name = "minutes", .instead = "steps", .resume = LW_RESUME_GOAL, .min = 0, .max = 1e6, .fallback = "0",           \
      .group = "Run",                                                                               \
      .help = "instead of --steps: as many as fit at a pace measured once, before the first; a "   \
              "machine that gets busier ends later"},                                               \
@@ -142,14 +142,18 @@
      .help = "the 210 M network: base 256, 3 blocks, attention at 16 and 8, 8 heads"},             \
     {LW_OPT(T, net.zero_init_output), .name = "zero-init-output", .fallback = d_zero,              \
      .group = "Network", .help = "start from an output of zero"},                                  \
-    {LW_OPT(T, net.latent_dim), .name = "latent-dim", .min = 0, .max = 4096, .fallback = "0",      \
-     .group = "Network", .help = "random numbers added to the embedding through a linear layer"},  \
-    {LW_OPT(T, net.noise_shape), .name = "noise-shape", .fallback = "full", .unit = "full|NxN",    \
-     .group = "Network",                                                                           \
-     .help = "resolution of the input noise; smaller is upsampled by repetition"},                 \
     {LW_OPT(T, net.class_conditional), .name = "class-conditional", .choices = "auto|yes|no",      \
      .fallback = "auto", .group = "Network",                                                       \
      .help = "a class embedding; auto: when the data has labels"}
+
+/* Rows over the same: noise that only a one-step generator takes. Config files of the others have them, too: `elsewhere`. */
+#define LW_NOISE_OPTIONS(T, elsewhere)                                                             \
+    {LW_OPT(T, net.latent_dim), .name = "latent-dim", .min = 0, .max = 4096, .fallback = "0",      \
+     .hidden = (elsewhere), .group = "Network",                                                    \
+     .help = "random numbers added to the embedding through a linear layer"},                      \
+    {LW_OPT(T, net.noise_shape), .name = "noise-shape", .fallback = "full", .unit = "full|NxN",    \
+     .hidden = (elsewhere), .group = "Network",                                                    \
+     .help = "resolution of the input noise; smaller is upsampled by repetition"}
 
 /* Rows over a struct T with `lw_picture_config pictures`: frames that the network depends on. */
 #define LW_CLIP_OPTIONS(T)                                                                         \

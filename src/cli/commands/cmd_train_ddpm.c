@@ -10,6 +10,7 @@
                      "0"),                                                                        \
         LW_LATENT_OPTIONS(lw_ddpm_config), LW_REAL_OPTIONS(lw_ddpm_config),                       \
         LW_NET_OPTIONS(lw_ddpm_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "true"),         \
+        LW_NOISE_OPTIONS(lw_ddpm_config, true),                                                   \
     {                                                                                             \
         LW_OPT(lw_ddpm_config, class_dropout_prob),                                               \
             .name = "class-dropout-prob", .min = 0, .max = 0.99, .fallback = "0",                 \

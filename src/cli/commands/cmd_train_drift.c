@@ -10,6 +10,7 @@ static const lw_option options[] = {
     LW_LATENT_OPTIONS(lw_drift_config),
     LW_REAL_OPTIONS(lw_drift_config),
     LW_NET_OPTIONS(lw_drift_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "false"),
+    LW_NOISE_OPTIONS(lw_drift_config, false),
     {.name = NULL}};
 
 static const lw_option dit_options[] = {

@@ -80,9 +80,20 @@ static const lw_option eval_options[] = {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+/* Weights of a score that is not there would be thought to count. */
+static int check_kge(const lw_cli *cli, const eval_cli *o)
+{
+    static const char *const weights[] = {"kge-weight", "kge-bonus", "fail-penalty"};
+    for (size_t i = 0; i < LW_COUNT(weights) && !o->kge; i++)
+        if (lw_cli_given(cli, weights[i]))
+            return lw_fail(LW_EUSAGE, "--%s: only with --kge", weights[i]);
+    return 0;
+}
+
 static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options *out)
 {
     lw_prove_eval_options e;
+    LW_TRY(check_kge(cli, o));
     LW_TRY(lw_prove_ranking(cli, &o->prove, &o->candidates, &e));
     e.walks.fixed_batch_size = o->fixed_batch_size;
     e.walks.rows = o->rows;

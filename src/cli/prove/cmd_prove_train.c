@@ -46,10 +46,10 @@ static const lw_option run_options[] = {
      .unit = "dir", .group = "Run", .help = "run directory: config, logs, checkpoints, best/"},
     {OPT(train.steps), .name = "steps", .resume = LW_RESUME_GOAL, .max = 1e12, .fallback = "0", .unit = "iterations",
      .group = "Run", .help = "of n-envs times n-steps choices each"},
-    {OPT(timesteps), .name = "timesteps-train", .resume = LW_RESUME_GOAL, .aliases = "timesteps|total-timesteps", .max = 1e15,
+    {OPT(timesteps), .name = "timesteps-train", .instead = "steps", .resume = LW_RESUME_GOAL, .aliases = "timesteps|total-timesteps", .max = 1e15,
      .fallback = "0", .unit = "choices", .group = "Run",
      .help = "instead of --steps: choices in all, rounded up to whole iterations"},
-    {OPT(train.minutes), .name = "minutes", .resume = LW_RESUME_GOAL, .max = 1e6, .fallback = "0", .group = "Run",
+    {OPT(train.minutes), .name = "minutes", .instead = "steps", .resume = LW_RESUME_GOAL, .max = 1e6, .fallback = "0", .group = "Run",
      .help = "instead of --steps: as many as fit at the pace of the first iterations; later ones are "
              "often shorter, so this is an upper bound (kept within 5 %)"},
     {OPT(train.resume), .name = "resume", .fallback = "false", .group = "Run", .transient = true,

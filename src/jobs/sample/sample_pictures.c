@@ -153,17 +153,6 @@ static int check_finite(const sampling *s)
                          s->c->source, (long long)(i / row), (double)s->x[i]);
 }
 
-/* Whether a name promises a kind of file that is not written here. */
-static bool promises_other(const char *path)
-{
-    static const char *const ends[] = {".jpg", ".jpeg", ".webp", ".bmp", ".gif",
-                                       ".tif", ".tiff", ".zip",  ".pt"};
-    for (size_t i = 0; i < LW_COUNT(ends); i++)
-        if (lw_str_ends(path, ends[i]))
-            return true;
-    return false;
-}
-
 /* What cannot be written is said before the work, not after it. */
 static int check_output(const char *path)
 {
@@ -172,10 +161,6 @@ static int check_output(const char *path)
         lw_path_parent(path, &parent);
         return lw_mkdirs(lw_str_c(&parent));
     }
-    if (promises_other(path) && !lw_path_is_dir(path))
-        return lw_fail(
-            LW_EUSAGE,
-            "--output %s: no such file is written; give a .png, a .npy, a .npz or a folder", path);
     if (lw_path_exists(path) && !lw_path_is_dir(path))
         return lw_fail(LW_EUSAGE, "--output %s: is a file; give a .png, a .npy, a .npz or a folder",
                        path);

@@ -117,8 +117,6 @@ static int resolve(lw_kge_train_config *c)
                        "--regularization-relations: relations of rotate and transe are no "
                        "factors, so N3 does not weigh them");
     if (c->epochs > 0.0) {
-        if (t->steps > 0 || t->minutes > 0.0)
-            return lw_fail(LW_EUSAGE, "--epochs, --steps, --minutes: say only one");
         double examples = 2.0 * (double)c->kb->facts.n;
         double per_step = (double)t->batch_size * (double)t->grad_accum_steps;
         t->steps = LW_MAX((int64_t)ceil(c->epochs * examples / per_step), 1);
