@@ -284,6 +284,18 @@ int lw_moments_save(const char *path, const lw_moments *s)
     return lw_str_ends(path, ".safetensors") ? save_safetensors(path, s) : unknown_ending(path);
 }
 
+bool lw_moments_is_mean(const char *path, const char *set, const char *name)
+{
+    const bool tensors = lw_str_ends(path, ".safetensors");
+    const size_t n = strlen(name), m = set ? strlen(set) : 0;
+    if (m == 0)
+        return lw_str_eq(name, "mu") || (tensors && lw_str_ends(name, ".mu"));
+    if (n != m + 3)
+        return false;
+    return tensors ? strncmp(name, set, m) == 0 && lw_str_ends(name, ".mu")
+                   : lw_str_starts(name, "mu_") && lw_str_eq(name + 3, set);
+}
+
 /* ---- clean-fid's names ---- */
 
 /* The last word of text [0, *n) after a '_', which it is shortened by; false: none, or too long. */

@@ -12,6 +12,7 @@
 #ifndef LW_FORMATS_MOMENTS_H
 #define LW_FORMATS_MOMENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/formats_elem.h"
@@ -33,6 +34,8 @@ void lw_moments_clear(lw_moments *s); /* accepts a zeroed struct; fits LW_CLEANU
  * 1e-5 of the geometric mean of its two variances (rounding of f32 is evened out).
  */
 int lw_moments_load(const char *path, const char *set, lw_moments *out);
+/* Whether an array of that name is the mean that this set begins with there; set NULL or "": of any. */
+bool lw_moments_is_mean(const char *path, const char *set, const char *name);
 /* By the path's ending, .npz or .safetensors; atomic. */
 int lw_moments_save(const char *path, const lw_moments *s);
 

@@ -2,12 +2,12 @@
 /*
  * A set that lies in a file of arrays. What it is follows from names and shapes:
  *
- *   mu [d], sigma [d,d]; mu, cov    statistics
+ *   mu [d], sigma [d,d]; mu, cov    statistics (formats_moments.h)
  *   arr_0, or the only one          pictures: u8 [N,H,W,3] (ADM) or [N,3,H,W]; floats in [-1,1]
  *                                   [N,3,H,W] (leeway sample); gray ones with 1 in the place of 3
  *   pooled, or the only one         features
  *
- * FILE#NAME says which of several: NAME of an array, or of statistics NAME.mu, NAME.cov.
+ * FILE#NAME says which of several: NAME of an array, or of a set of statistics.
  */
 #include <math.h>
 #include <stdio.h>
@@ -48,9 +48,11 @@ static void contents_clear(contents *k)
 
 static int add_entry(contents *k, const char *name, lw_elem type, int rank, const int64_t *shape)
 {
-    if (k->n == NAMES_MAX)
+    const bool asked = k->name &&
+                       (lw_str_eq(name, k->name) || lw_moments_is_mean(k->path, k->name, name));
+    if (k->n == NAMES_MAX && !asked)
         return 0; /* a file of other things */
-    entry *e = &k->e[k->n++];
+    entry *e = &k->e[k->n < NAMES_MAX ? k->n++ : NAMES_MAX - 1];
     *e = (entry){.type = type, .rank = rank};
     snprintf(e->name, sizeof e->name, "%.63s", name);
     memcpy(e->shape, shape, (size_t)rank * sizeof *shape);
@@ -77,15 +79,9 @@ static const entry *chosen(const contents *k, const char *usual, int rank)
 /* Is there a mean, of the set asked for or of any? */
 static bool has_stats(const contents *k)
 {
-    for (int i = 0; i < k->n; i++) {
-        const char *e = k->e[i].name;
-        char of_set[2][64];
-        snprintf(of_set[0], sizeof of_set[0], "%.60s.mu", k->name ? k->name : "");
-        snprintf(of_set[1], sizeof of_set[1], "mu_%.60s", k->name ? k->name : "");
-        if (k->e[i].rank == 1 && (k->name ? lw_str_eq(e, of_set[0]) || lw_str_eq(e, of_set[1])
-                                          : lw_str_eq(e, "mu") || lw_str_ends(e, ".mu")))
+    for (int i = 0; i < k->n; i++)
+        if (k->e[i].rank == 1 && lw_moments_is_mean(k->path, k->name, k->e[i].name))
             return true;
-    }
     return false;
 }
 
