@@ -61,6 +61,12 @@ static const char *value_word(const lw_option *row)
     }
 }
 
+/* True by default: it is shown as what turns it off. */
+static bool is_negated(const lw_option *row)
+{
+    return row->type == LW_OPT_BOOL && row->fallback && lw_str_eq(row->fallback, "true");
+}
+
 /* "(steps; 1 to 1000; default 100; also --n)" or nothing. */
 static void add_facts(lw_str *help, const lw_option *row)
 {
@@ -80,7 +86,7 @@ static void add_facts(lw_str *help, const lw_option *row)
         lw_str_addf(&facts, "; default %s", row->fallback);
     for (const char *p = row->aliases; p && *p;) {
         size_t k = strcspn(p, "|");
-        lw_str_addf(&facts, "; also --%.*s", (int)k, p);
+        lw_str_addf(&facts, "; also --%s%.*s", is_negated(row) ? "no-" : "", (int)k, p);
         p += k + (p[k] == '|');
     }
     if (facts.len > 0)
@@ -114,7 +120,7 @@ static const lw_help_form text_form = {
 static void add_row(lw_str *out, const lw_option *row, const lw_help_form *form)
 {
     LW_CLEANUP(lw_str_clear) lw_str name = {0}, help = {0};
-    bool on = row->type == LW_OPT_BOOL && row->fallback && lw_str_eq(row->fallback, "true");
+    bool on = is_negated(row);
     const char *value = row->positional ? "" : value_word(row);
     lw_str_addf(&name, "%s%s", row->positional ? "" : on ? "--no-" : "--", row->name);
     lw_str_add(&help, on ? "do not " : "");

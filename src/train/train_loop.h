@@ -92,6 +92,8 @@ struct lw_train_job {
     int (*set_up)(void *self, lw_train_job *job);
     void (*close)(void *self); /* optional: frees self, whatever of it is there */
     bool follows_goal;         /* more than the learning rate follows the steps asked for */
+    const char
+        *also_long; /* ", --epochs N": options that say how long, beside steps and minutes; NULL */
     lw_device *dev;
     lw_store *store;
     lw_exec *step;      /* forward and backward: fills the gradient slab; output "loss" */

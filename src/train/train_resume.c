@@ -199,7 +199,8 @@ int lw_train_check(const lw_train_config *c, const lw_train_job *job, const lw_o
     if (state.first == 0 && c->init_from)
         LW_TRY(lw_train_init_find(c, &start));
     if (state.steps < 1 && c->minutes <= 0.0)
-        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", job->name);
+        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N%s or --minutes M", job->name,
+                       job->also_long ? job->also_long : "");
     return 0;
 }
 

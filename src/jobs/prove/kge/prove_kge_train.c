@@ -215,6 +215,7 @@ int lw_train_kge(lw_kge_train_config c, const lw_observer *obs, lw_train_result 
                               .evaluate = ranks ? evaluate : NULL,
                               .tell = tell,
                               .best = c.keep_best == LW_KGE_BEST_MRR ? BEST : NULL,
+                              .also_long = ", --epochs N",
                               .unit = "queries",
                               .weights = LW_WEIGHTS_HF,
                               .curves = curves};

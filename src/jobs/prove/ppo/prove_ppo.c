@@ -252,6 +252,7 @@ int lw_train_ppo(lw_ppo_config c, const lw_observer *obs, lw_train_result *out)
                               .close = close_run,
                               .follows_goal = c.lr_warmup > 0.0 || c.curriculum > 0.0 ||
                                               c.ent_coef_init != c.ent_coef_final,
+                              .also_long = ", --timesteps-train N",
                               .unit = "choices",
                               .weights = LW_WEIGHTS_HF,
                               .curves = curves,
