@@ -42,12 +42,15 @@ static int control(const lw_frame_source *s, unsigned long request, void *arg, c
 static int read_spec(const char *spec, char path[256], unsigned *w, unsigned *h)
 {
     const char *name = spec + strlen("v4l2:"), *colon = strchr(name, ':');
-    int n = 0;
+    int64_t size[2] = {0}, fps = 0;
     *w = *h = 0;
     if (snprintf(path, 256, "%.*s", colon ? (int)(colon - name) : (int)strlen(name), name) >= 256)
         return lw_fail(LW_EUSAGE, "--input %s: the name is too long", spec);
-    if (colon && (sscanf(colon, ":%5ux%5u%n", w, h, &n) != 2 || colon[n] || !*w || !*h))
+    if (colon && (lw_frame_size_read(colon + 1, &size[0], &size[1], &fps) < 0 || fps ||
+                  LW_MIN(size[0], size[1]) < 1 || LW_MAX(size[0], size[1]) > UINT16_MAX))
         return lw_fail(LW_EUSAGE, "--input %s: not v4l2:/dev/videoN:WxH", spec);
+    *w = (unsigned)size[0];
+    *h = (unsigned)size[1];
     return 0;
 }
 

@@ -68,11 +68,11 @@ static int read_line(lw_frame_source *s, char *line, bool *end)
     return 0;
 }
 
-/* "25:1", "25/1" or "25". */
-static int read_ratio(const char *text, char between, int64_t *a, int64_t *b)
+/* "25:1" or "25". */
+static int read_ratio(const char *text, int64_t *a, int64_t *b)
 {
     char first[24];
-    const char *colon = strchr(text, between);
+    const char *colon = strchr(text, ':');
     const size_t n = colon ? (size_t)(colon - text) : strlen(text);
     if (n >= sizeof first)
         return -1;
@@ -98,7 +98,7 @@ static int read_word(const char *name, const char *text, header *h)
     else if (text[0] == 'H')
         bad = lw_parse_i64(text + 1, &h->h);
     else if (text[0] == 'F')
-        bad = read_ratio(text + 1, ':', &h->rate, &h->per);
+        bad = read_ratio(text + 1, &h->rate, &h->per);
     else if (text[0] == 'C' && find_form(y4m_words, LW_COUNT(y4m_words), text + 1, &h->form) < 0)
         return lw_fail(
             LW_EUNSUPPORTED,
@@ -147,10 +147,10 @@ static int read_raw(lw_frame_source *s, const lw_frame_options *o)
 {
     const char *colon = strchr(o->raw, ':');
     char size[48];
-    int64_t w = 0, h = 0;
+    int64_t w = 0, h = 0, fps = 0;
     lw_pixels_form form = LW_PIXELS_420;
     snprintf(size, sizeof size, "%.*s", colon ? (int)(colon - o->raw) : 0, o->raw);
-    if (!colon || read_ratio(size, 'x', &w, &h) < 0 ||
+    if (!colon || lw_frame_size_read(size, &w, &h, &fps) < 0 || fps || h < 1 ||
         find_form(raw_words, LW_COUNT(raw_words), colon + 1, &form) < 0)
         return lw_fail(LW_EUSAGE,
                        "--raw %s: not WxH:FORMAT with a format yuv420p, yuv422p, yuv444p, nv12, "

@@ -375,6 +375,7 @@ static void refusals_are_named(void **state)
     } rows[] = {
         {"v4l2:/dev/video9", 0, 0, LW_EIO, "video9: cannot open"},
         {"v4l2:/dev/video7:axb", 0, 0, LW_EUSAGE, "not v4l2:/dev/videoN:WxH"},
+        {"v4l2:/dev/video7:64x 48", 0, 0, LW_EUSAGE, "not v4l2:/dev/videoN:WxH"},
         {"v4l2:/dev/video7", VIDIOC_QUERYCAP, ENOTTY, LW_EIO, "VIDIOC_QUERYCAP"},
         {"v4l2:/dev/video7", VIDIOC_S_FMT, EBUSY, LW_EDEVICE, "VIDIOC_S_FMT: another program"},
         {"v4l2:/dev/video7", VIDIOC_REQBUFS, ENOMEM, LW_ENOMEM, "VIDIOC_REQBUFS"},
