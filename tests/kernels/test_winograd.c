@@ -21,13 +21,14 @@ typedef struct method {
 } method;
 static const method F4 = {LW_NUM_F32, 4}, PLAIN = {LW_NUM_F32, 4 | LW_WINOGRAD_PLAIN},
                     PLAIN2 = {LW_NUM_F32, 2 | LW_WINOGRAD_PLAIN}, F2 = {LW_NUM_F32, 2},
-                    ALONE = {LW_NUM_F32, 4 | LW_WINOGRAD_ALONE}, LOW = {LW_NUM_BF16, 2};
-enum { METHODS = 6 };
+                    ALONE = {LW_NUM_F32, 4 | LW_WINOGRAD_ALONE}, LOW = {LW_NUM_BF16, 2},
+                    NARROW = {LW_NUM_F32, 4 | LW_WINOGRAD_NARROW};
+enum { METHODS = 7 };
 
-/* One in turns: of six, so that what else comes in turns meets all. */
+/* One in turns. */
 static method method_of(int i)
 {
-    const method all[] = {F2, F4, LOW, PLAIN, PLAIN2, ALONE};
+    const method all[] = {F2, F4, LOW, PLAIN, PLAIN2, ALONE, NARROW};
     return all[i % METHODS];
 }
 
@@ -125,6 +126,8 @@ static problem make(check *t, lw_conv_shape s, lw_conv_pass pass, method m, bool
     bool forward = pass == LW_CONV_FORWARD;
     if (lw_conv_shape_init(&s))
         LW_ASSERT(false, "%s", lw_errmsg());
+    if (t->isa > LW_ISA_AVXVNNI) /* its panels are wider */
+        m.tile &= ~LW_WINOGRAD_NARROW;
     problem p = {.s = s, .pass = pass, .m = m};
     p.K = forward ? s.C : s.O;
     p.N = forward ? s.O : s.C;
@@ -474,7 +477,7 @@ static void products_task(void *arg, int64_t task, int worker)
 
 static void thread_invariance(check *t)
 {
-    const int cases = t->isa == LW_ISA_REF ? 6 : 12; /* of the reference each has the same path */
+    const int cases = t->isa == LW_ISA_REF ? 6 : 6 + 2 * (METHODS - 3); /* of the reference each has the same path */
     for (int i = 0; i < cases; i++) {
         problem p = make(t, i < 6 ? shape(3, 20, 18, 40, 150) : shape(1, 7, 6, 800, 774),
                          (lw_conv_pass)(i & 1), method_of(i / 2), false);
@@ -520,8 +523,10 @@ static void choice_of_layout(check *t)
         lw_winograd_layout(LW_NUM_S8, &few, LW_CONV_FORWARD, t->isa, 4),
         lw_winograd_layout(LW_NUM_S8, &wide, LW_CONV_FORWARD, t->isa, 4),
     };
-    const int alone = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI ? 4 | LW_WINOGRAD_ALONE : 4;
-    const int want[] = {4 | LW_WINOGRAD_PLAIN, 4, alone, 4, 4, alone, 2, 0, 0, 4, 4, 4};
+    const bool avx2 = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI;
+    const int alone = avx2 ? 4 | LW_WINOGRAD_ALONE : 4, else_ = avx2 ? 4 | LW_WINOGRAD_NARROW : 4;
+    const int want[] = {4 | LW_WINOGRAD_PLAIN, else_, alone, else_, else_, alone, 2, 0, 0, else_,
+                        else_,                 else_};
     check_same(t, got, want, sizeof want, "layouts");
 }
 

@@ -46,8 +46,10 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
  *   LW_WINOGRAD_ALONE   blocks of tiles are tasks of all columns and transform their inputs themselves: half as many tasks,
  *                       but the transformed inputs, nine quarters of the inputs, stay in a core's second cache instead of
  *                       going through a third one that does not hold them (AVX2).
+ *   LW_WINOGRAD_NARROW  where tasks are few they are of 16 columns instead of 32: twice as many, each reads its rows for
+ *                       half as many columns (AVX2, whose panels are that narrow).
  */
-enum { LW_WINOGRAD_PLAIN = 8, LW_WINOGRAD_ALONE = 16 };
+enum { LW_WINOGRAD_PLAIN = 8, LW_WINOGRAD_ALONE = 16, LW_WINOGRAD_NARROW = 32 };
 int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, int tile);
 
 /* A measured choice instead of the rule's: how one picture's convolution is computed. */

@@ -87,7 +87,7 @@ static ptrdiff_t tallest(const lw_wino *w, ptrdiff_t most, ptrdiff_t groups)
  * Blocks of tiles alone where these are tasks enough. Else groups of columns too, as narrow as a panel: each would
  * transform the inputs again, so these are shared, and need not stay in a cache, since a task reads them once.
  */
-static void cut_up(lw_wino *w, bool alone)
+static void cut_up(lw_wino *w, bool alone, bool narrow)
 {
     w->parts = 1;
     const ptrdiff_t whole = LW_ROUND_UP(w->N, LW_GEMM_COLS);
@@ -100,6 +100,8 @@ static void cut_up(lw_wino *w, bool alone)
     const ptrdiff_t cols = w->plain ? PLAIN_COLS : LW_GEMM_COLS;
     if (w->shared)
         cut(w, tallest(w, BLOCK_MOST, whole / cols), cols);
+    if (w->shared && narrow && w->blocks * w->col_groups < LW_WINO_TASKS)
+        cut(w, BLOCK_LEAST, LW_GEMM_COLS / 2);
     /* Parts of plain filters would each read all of them. */
     const int64_t tasks = w->blocks * w->col_groups;
     if (w->shared && !w->plain && tasks < FEW_TASKS)
@@ -109,8 +111,9 @@ static void cut_up(lw_wino *w, bool alone)
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     bool forward = pass == LW_CONV_FORWARD;
-    const bool plain = tile & LW_WINOGRAD_PLAIN, alone = tile & LW_WINOGRAD_ALONE;
-    tile &= ~(LW_WINOGRAD_PLAIN | LW_WINOGRAD_ALONE);
+    const bool plain = tile & LW_WINOGRAD_PLAIN, alone = tile & LW_WINOGRAD_ALONE,
+               narrow = tile & LW_WINOGRAD_NARROW;
+    tile &= ~(LW_WINOGRAD_PLAIN | LW_WINOGRAD_ALONE | LW_WINOGRAD_NARROW);
     lw_wino w = {.plain = plain,
                  .tile = tile,
                  .side = tile + 2,
@@ -127,7 +130,7 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     w.steps = w.K / per_word(num);
     w.numbers = w.plain ? 9 : w.points;
     w.ldv = LW_ROUND_UP(w.steps, 16);
-    cut_up(&w, alone);
+    cut_up(&w, alone, narrow);
     w.pieces = LW_CEIL_DIV(w.block, PIECE);
     w.v_step = w.block * w.ldv + 16;
     w.m_step = w.block * LW_GEMM_COLS + 16;
@@ -151,8 +154,10 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
     if (tiles <= (num == LW_NUM_F32 ? PLAIN_TILES : BYTES_TILES) &&
         (int64_t)s->C * s->O > PLAIN_WEIGHTS)
         return num == LW_NUM_F32 ? tile | LW_WINOGRAD_PLAIN : 0;
-    const bool avx2 = isa == LW_ISA_AVX2 || isa == LW_ISA_AVXVNNI;
-    return avx2 && pays_alone(num, s, pass, tile, tiles) ? tile | LW_WINOGRAD_ALONE : tile;
+    if (isa != LW_ISA_AVX2 && isa != LW_ISA_AVXVNNI)
+        return tile;
+    return tile |
+           (pays_alone(num, s, pass, tile, tiles) ? LW_WINOGRAD_ALONE : LW_WINOGRAD_NARROW);
 }
 
 int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
