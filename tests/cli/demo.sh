@@ -54,6 +54,23 @@ err_has 'nothing left to do'
 expect 2 demo --minutes 5 --output-dir d
 err_has 'other settings'
 expect 2 demo --data nothing --output-dir e
+# what is not its own is neither taken for its own nor removed
+mkdir -p theirs/encoder mine/encoder
+echo '{"step": 1}' >theirs/encoder/metrics.jsonl
+expect 2 $demo --output-dir theirs
+err_has 'theirs/encoder holds a run that is no part of a demonstration: choose another --output-dir'
+echo precious >mine/encoder/note.txt
+"$program" $demo --output-dir mine >"$out" 2>"$err" </dev/null &
+pid=$!
+tries=0
+until [ -s mine/encoder/config.yaml ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || fails 'the first stage is not begun after a minute'
+    sleep 0.1
+done
+kill -INT $pid
+wait $pid
+[ -s mine/encoder/note.txt ] || fails 'a file of somebody was removed'
 mkdir -p pictures
 cp d/side_by_side.png pictures/a.png
 cp d/side_by_side.png pictures/b.png

@@ -477,7 +477,9 @@ static void products_task(void *arg, int64_t task, int worker)
 
 static void thread_invariance(check *t)
 {
-    const int cases = t->isa == LW_ISA_REF ? 6 : 6 + 2 * (METHODS - 3); /* of the reference each has the same path */
+    const int cases = t->isa == LW_ISA_REF
+                          ? 6
+                          : 6 + 2 * (METHODS - 3); /* of the reference each has the same path */
     for (int i = 0; i < cases; i++) {
         problem p = make(t, i < 6 ? shape(3, 20, 18, 40, 150) : shape(1, 7, 6, 800, 774),
                          (lw_conv_pass)(i & 1), method_of(i / 2), false);
@@ -525,8 +527,8 @@ static void choice_of_layout(check *t)
     };
     const bool avx2 = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI;
     const int alone = avx2 ? 4 | LW_WINOGRAD_ALONE : 4, else_ = avx2 ? 4 | LW_WINOGRAD_NARROW : 4;
-    const int want[] = {4 | LW_WINOGRAD_PLAIN, else_, alone, else_, else_, alone, 2, 0, 0, else_,
-                        else_,                 else_};
+    const int want[] = {
+        4 | LW_WINOGRAD_PLAIN, else_, alone, else_, else_, alone, 2, 0, 0, else_, else_, else_};
     check_same(t, got, want, sizeof want, "layouts");
 }
 

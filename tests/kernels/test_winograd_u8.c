@@ -144,8 +144,8 @@ static void large(check *t)
     for (size_t i = 0; i < LW_COUNT(z); i++)
         for (int k = 0; k < 3; k++) {
             static const int layout[] = {0, LW_WINOGRAD_ALONE, LW_WINOGRAD_NARROW};
-            problem p = make(t, shape(z[i][0], z[i][1], z[i][2], z[i][3], z[i][4]),
-                             4 | layout[k], 77);
+            problem p = make(t, shape(z[i][0], z[i][1], z[i][2], z[i][3], z[i][4]), 4 | layout[k],
+                             77);
             check_equal(t, &p, NULL, "");
         }
 }

@@ -10,6 +10,7 @@
 #include "formats/formats.h"
 #include "jobs/demo/demo_job.h"
 #include "session/session.h"
+#include "train/train_run_dir.h"
 
 enum { TRAINED = 2, RANDOM = 4 };
 
@@ -110,8 +111,7 @@ int lw_demo_battery(const lw_demo_config *c, const lw_demo_recipe *r, const char
         lw_str_add(commands, lw_str_c(&command));
         if (lw_path_exists(lw_path_join(&summary, e.train.output_dir, "summary.json")))
             continue;
-        if (!c->dry_run)
-            LW_TRY(lw_remove_tree(e.train.output_dir));
+        e.train.resume = !c->dry_run && lw_run_dir_there(e.train.output_dir);
         e.train.command_line = lw_str_c(&command);
         LW_TRY(lw_train_encoder(&e, obs, &result));
         if (c->dry_run)

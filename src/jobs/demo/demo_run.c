@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "formats/formats.h"
 #include "jobs/encoder/encoder_job.h"
+#include "train/train_run_dir.h"
 #include "train/train_turns.h"
 
 typedef struct demo {
@@ -62,16 +63,13 @@ static int train(demo *d, lw_demo_stage_id id, const lw_observer *obs, lw_train_
     }
 }
 
-/* A run that was interrupted goes on from its checkpoint; one without a checkpoint starts again. */
-static int prepare(const char *dir, lw_train_config *t, bool *finished)
+/* Whether it is trained. A run that was interrupted goes on from its checkpoint, or from step 0 where it
+ * has none yet; what else lies there is the training's to refuse: it may be somebody's. */
+static bool is_finished(lw_train_config *t)
 {
-    LW_CLEANUP(lw_str_clear) lw_str summary = {0}, step = {0};
-    *finished = lw_path_exists(lw_path_join(&summary, dir, "summary.json"));
-    if (*finished)
-        return 0;
-    t->resume = lw_path_is_dir(dir) && lw_checkpoint_latest(dir, &step) == 0;
-    lw_errclear();
-    return t->resume ? 0 : lw_remove_tree(dir);
+    LW_CLEANUP(lw_str_clear) lw_str summary = {0};
+    t->resume = lw_run_dir_there(t->output_dir);
+    return lw_path_exists(lw_path_join(&summary, t->output_dir, "summary.json"));
 }
 
 static int run_stage(demo *d, lw_demo_stage_id id)
@@ -81,14 +79,11 @@ static int run_stage(demo *d, lw_demo_stage_id id)
     const lw_observer obs = {
         .self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
     lw_train_result r;
-    bool finished = false;
     lw_demo_command(t->options, &command);
     lw_str_add(&d->commands, lw_str_c(&command));
     t->command_line = lw_str_c(&command);
     snprintf(d->what, sizeof d->what, "%d/6 train %s", (int)id + 1, lw_demo_stage_name(id));
-    if (!d->c->dry_run)
-        LW_TRY(prepare(t->output_dir, t, &finished));
-    if (finished) {
+    if (!d->c->dry_run && is_finished(t)) {
         lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }
@@ -134,11 +129,9 @@ static int open_one(demo *d, int i, const lw_observer *obs, lw_training **out)
     lw_demo_stage_id id = i ? LW_DEMO_DDPM : LW_DEMO_DRIFT;
     lw_train_config *t = lw_demo_train(&d->r, id);
     lw_str *command = &d->command[i];
-    bool finished = false;
     lw_demo_command(t->options, command);
     lw_str_add(&d->commands, lw_str_c(command));
-    LW_TRY(prepare(t->output_dir, t, &finished));
-    if (finished) {
+    if (is_finished(t)) {
         lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }
@@ -231,6 +224,20 @@ static int look_at_data(demo *d)
     return 0;
 }
 
+/* Runs of the names of stages, where no demonstration was begun, are somebody's. */
+static int check_runs(const demo *d)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    for (int i = 0; i < LW_DEMO_STAGES; i++)
+        if (lw_run_dir_there(
+                lw_path_join(&path, d->c->output_dir, lw_demo_stage_name((lw_demo_stage_id)i))))
+            return lw_fail(LW_EUSAGE,
+                           "%s holds a run that is no part of a demonstration: choose another "
+                           "--output-dir",
+                           lw_str_c(&path));
+    return 0;
+}
+
 /* What a directory was begun with must stay: half of one demonstration and half of another prove
  * nothing. */
 static int check_directory(demo *d)
@@ -247,8 +254,10 @@ static int check_directory(demo *d)
         json_object_set(recipe, lw_demo_stage_name((lw_demo_stage_id)i), d->c->recipe->options[i]);
     LW_TRY(lw_mkdirs(d->c->output_dir));
     lw_path_join(&path, d->c->output_dir, "demo.json");
-    if (!lw_path_exists(lw_str_c(&path)))
+    if (!lw_path_exists(lw_str_c(&path))) {
+        LW_TRY(check_runs(d));
         return lw_json_save(lw_str_c(&path), mine);
+    }
     LW_TRY(lw_json_load(lw_str_c(&path), &there));
     for (size_t i = 0; i < LW_COUNT(keys); i++)
         same &= json_equal(json_object_get(mine, keys[i]), json_object_get(there, keys[i]));

@@ -156,8 +156,7 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
         return num == LW_NUM_F32 ? tile | LW_WINOGRAD_PLAIN : 0;
     if (isa != LW_ISA_AVX2 && isa != LW_ISA_AVXVNNI)
         return tile;
-    return tile |
-           (pays_alone(num, s, pass, tile, tiles) ? LW_WINOGRAD_ALONE : LW_WINOGRAD_NARROW);
+    return tile | (pays_alone(num, s, pass, tile, tiles) ? LW_WINOGRAD_ALONE : LW_WINOGRAD_NARROW);
 }
 
 int64_t lw_winograd_packed_words(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile)
