@@ -148,17 +148,27 @@ int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *
     return point_link(lw_str_c(&dir), "last", name);
 }
 
-int lw_checkpoint_best(const char *run, int64_t step)
+static int point_at_whole(const char *run, const char *link, int64_t step)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0}, path = {0};
     char name[32];
     lw_path_join(&dir, run, "checkpoints");
-    if (step < 0) {
-        unlink(lw_path_join(&path, lw_str_c(&dir), "best"));
-        return 0;
-    }
     lw_path_join(&path, lw_str_c(&dir), lw_store_step_name(name, step));
     if (!lw_store_dir_whole(lw_str_c(&path)))
         return lw_fail(LW_EFORMAT, "%s: not a whole checkpoint", lw_str_c(&path));
-    return point_link(lw_str_c(&dir), "best", name);
+    return point_link(lw_str_c(&dir), link, name);
+}
+
+int lw_checkpoint_best(const char *run, int64_t step)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    if (step >= 0)
+        return point_at_whole(run, "best", step);
+    unlink(lw_path_join(&path, run, "checkpoints/best"));
+    return 0;
+}
+
+int lw_checkpoint_last(const char *run, int64_t step)
+{
+    return point_at_whole(run, "last", step);
 }

@@ -42,6 +42,8 @@ typedef struct lw_checkpoint {
 int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *c);
 /* Points run/checkpoints/best at a step directory, which must be whole; step < 0: removes it. */
 int lw_checkpoint_best(const char *run, int64_t step);
+/* Points `last` at a step directory, which must be whole, as a save does: a process may end between the two. */
+int lw_checkpoint_last(const char *run, int64_t step);
 /* Reads a step directory into a fixed store of the same model and *out (on success only; clear it).
  * LW_EFORMAT: incomplete, damaged, or of another model. Restores PARAM, EMA, M and V. */
 int lw_checkpoint_load(const char *dir, lw_store *s, lw_checkpoint *out);

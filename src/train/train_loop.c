@@ -12,6 +12,11 @@ static bool every(int64_t step, int64_t n)
     return n > 0 && step % n == 0;
 }
 
+static bool grid_is_due(const lw_training *l, int64_t done, bool last)
+{
+    return l->job.grid && (every(done, l->c->sample_every) || (last && l->c->sample_every));
+}
+
 static int after_step(lw_training *l, int64_t done, bool last)
 {
     const lw_train_config *c = l->c;
@@ -22,7 +27,7 @@ static int after_step(lw_training *l, int64_t done, bool last)
     lw_observe_progress(l->obs, l->job.name, done, l->state.steps, note);
     if (last || evaluate || every(done, c->log_every))
         LW_TRY(lw_loop_log(l, done, evaluate));
-    if (l->job.grid && (every(done, c->sample_every) || (last && c->sample_every)))
+    if (grid_is_due(l, done, last))
         LW_TRY(lw_loop_grid(l, done));
     return last || every(done, c->save_every) || l->better ? lw_loop_save(l, done) : 0;
 }
@@ -88,8 +93,6 @@ static int nothing_left(lw_training *l)
 static int finish_row(lw_training *l)
 {
     const lw_train_job *j = &l->job;
-    if (!l->state.pending)
-        return 0;
     l->last.loss = json_number_value(json_object_get(l->state.pending, "loss"));
     if (j->evaluate)
         LW_TRY(j->evaluate(j->self, l->state.first, l->state.pending));
@@ -97,7 +100,33 @@ static int finish_row(lw_training *l)
         lw_run_dir_log(&l->dir, l->state.first, lw_train_rate_name(l->job.unit), l->state.pending));
     LW_TRY(lw_loop_measures(l, l->state.first, l->state.pending));
     lw_json_drop(&l->state.pending);
-    return l->better ? lw_loop_save(l, l->state.first) : 0;
+    l->state.pending_grid = grid_is_due(l, l->state.first, l->state.first == l->state.steps);
+    return 0;
+}
+
+/* What an interrupt cut off of step `first`, and a checkpoint that no longer says so. */
+static int finish_step(lw_training *l)
+{
+    if (!l->state.pending && !l->state.pending_grid)
+        return 0;
+    if (l->state.pending)
+        LW_TRY(finish_row(l));
+    if (l->state.pending_grid)
+        LW_TRY(lw_loop_grid(l, l->state.first));
+    return lw_loop_save(l, l->state.first);
+}
+
+/* All steps are done, and the process that made the last one ended before it had written all. */
+static int finish_run(lw_training *l)
+{
+    lw_observe_say(l->obs, "%lld steps are done: what was not written behind the last one is now",
+                   (long long)l->state.first);
+    l->over = true;
+    LW_TRY(lw_loop_last_loss(l, &l->last.loss));
+    LW_TRY(lw_checkpoint_last(l->dir.path, l->state.first));
+    return l->c->keep_last_k_checkpoints > 0
+               ? lw_checkpoint_prune(l->dir.path, l->c->keep_last_k_checkpoints)
+               : 0;
 }
 
 /* How long it will take is fixed; what an interrupt cut off is made good. */
@@ -107,13 +136,17 @@ static int begin(lw_training *l)
     LW_TRY(lw_loop_resolve_minutes(l));
     LW_TRY(lw_loop_note_schedule(l));
     LW_TRY(lw_loop_write_config(l));
-    if (l->state.first >= l->state.steps && !l->state.pending)
+    const bool cut_off = l->state.pending || l->state.pending_grid,
+               all_done = l->state.first >= l->state.steps;
+    if (all_done && !cut_off && !l->state.left_undone)
         return nothing_left(l);
-    if (l->job.loss_note)
-        lw_observe_say(l->obs, "%s", l->job.loss_note);
     l->started = l->logged_at = lw_now();
     l->logged_step = l->state.first;
-    int rc = finish_row(l);
+    if (all_done && !cut_off)
+        return finish_run(l);
+    if (l->job.loss_note)
+        lw_observe_say(l->obs, "%s", l->job.loss_note);
+    int rc = finish_step(l);
     return rc == LW_ESTOPPED ? stop(l) : rc;
 }
 
@@ -191,11 +224,9 @@ static int conclude(lw_training *l, int rc)
     out->best_metric = l->state.best ? l->job.best : NULL;
     out->best_step = json_integer_value(json_object_get(l->state.best, "step"));
     out->best_reporting = json_number_value(json_object_get(l->state.best, "reporting"));
-    if (rc == 0)
-        rc = lw_loop_summary(l, out);
     if (rc == 0 || rc == LW_ESTOPPED)
         LW_TRY(lw_run_page_write(l->dir.path, &l->job, l->c->part_of, out));
-    return rc;
+    return rc == 0 ? lw_loop_summary(l, out) : rc;
 }
 
 int lw_training_close(lw_training **pp, int rc, lw_train_result *out)

@@ -20,8 +20,11 @@ typedef struct lw_train_state {
     lw_train_work work;  /* of all processes */
     json_t *
         pending; /* in place: log row of step `first` whose measures an interrupt cut off, or NULL */
-    json_t *best;        /* in place: which checkpoint is the best one, or NULL */
-    json_t *init;        /* the weights it began with and their hash, or NULL */
+    bool pending_grid; /* in place: so was the grid of that step */
+    bool
+        left_undone; /* in place: all steps are done, but its process ended before all was written */
+    json_t *best;    /* in place: which checkpoint is the best one, or NULL */
+    json_t *init;    /* the weights it began with and their hash, or NULL */
     json_t *rescheduled; /* where the learning rate's schedule was changed: array, or NULL */
     json_t *recipe;      /* what the checkpoint keeps of the job's `extra`, or NULL */
 } lw_train_state;
@@ -56,6 +59,8 @@ int lw_train_check(const lw_train_config *c, const lw_train_job *job, const lw_o
  * checkpoint starts at step 0. LW_EUSAGE as lw_train_check, and for other names or leaves of another size. */
 int lw_train_resume(const lw_train_config *c, const lw_train_job *job, lw_train_state *out);
 void lw_train_state_clear(lw_train_state *s);
+/* Whether a run's summary.json, which is written behind everything else, is of so many steps. */
+bool lw_train_is_concluded(const char *run, int64_t steps);
 /* Says that `goal` steps are done, and fills in what summary.json says that the run came to. */
 int lw_train_nothing_left(const lw_train_config *c, int64_t goal, const lw_observer *obs,
                           lw_train_result *out);
@@ -93,6 +98,9 @@ int lw_loop_log(lw_training *l, int64_t step, bool evaluate);
 int lw_loop_measures(lw_training *l, int64_t step, const json_t *row);
 int lw_loop_grid(lw_training *l, int64_t step);
 int lw_loop_save(lw_training *l, int64_t step);
+/* The loss of the newest row of metrics.jsonl. */
+int lw_loop_last_loss(const lw_training *l, double *out);
+/* Files of the job's own, then summary.json. */
 int lw_loop_summary(const lw_training *l, const lw_train_result *r);
 
 /* ---- train_goal.c ---------------------------------------------------------------------------- */

@@ -71,7 +71,18 @@ int lw_loop_grid(lw_training *l, int64_t step)
     if (rc == 0)
         rc = l->job.grid(l->job.self, step, lw_run_dir_file(&l->dir, &path, name));
     lw_str_clear(&path);
+    l->state.pending_grid = rc == LW_ESTOPPED; /* kept in the checkpoint, as a row is */
     return rc == 0 ? lw_run_dir_picture(&l->dir, step, name) : rc;
+}
+
+int lw_loop_last_loss(const lw_training *l, double *out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *rows = NULL;
+    LW_TRY(lw_jsonl_load(lw_run_dir_file(&l->dir, &path, "metrics.jsonl"), &rows));
+    const json_t *row = json_array_get(rows, json_array_size(rows) - 1);
+    *out = json_number_value(json_object_get(row, "loss"));
+    return 0;
 }
 
 /* NULL: not known. */
@@ -95,12 +106,13 @@ int lw_loop_save(lw_training *l, int64_t step)
                        l->job.name, (long long)step, bad);
     if (l->job.settle)
         LW_TRY(l->job.settle(l->job.self));
-    json_t *extra = json_pack("{s:s, s:I, s:o*, s:s, s:o*, s:O*, s:O*, s:O*, s:O*, s:O*}", "recipe",
-                              l->job.name, "total_steps", (json_int_t)l->state.steps, "leaf_size",
-                              l->job.feed ? json_integer(l->job.leaves.size) : NULL, "precision",
-                              lw_precision_name(c->precision), "work", work_json(l), "recipe_state",
-                              l->job.extra, "pending_row", l->state.pending, "rescheduled",
-                              l->state.rescheduled, "best", l->state.best, "init", l->state.init);
+    json_t *extra = json_pack(
+        "{s:s, s:I, s:o*, s:s, s:o*, s:O*, s:O*, s:o*, s:O*, s:O*, s:O*}", "recipe", l->job.name,
+        "total_steps", (json_int_t)l->state.steps, "leaf_size",
+        l->job.feed ? json_integer(l->job.leaves.size) : NULL, "precision",
+        lw_precision_name(c->precision), "work", work_json(l), "recipe_state", l->job.extra,
+        "pending_row", l->state.pending, "pending_grid", l->state.pending_grid ? json_true() : NULL,
+        "rescheduled", l->state.rescheduled, "best", l->state.best, "init", l->state.init);
     if (!extra)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_checkpoint s = {.step = step,
@@ -135,11 +147,12 @@ int lw_loop_summary(const lw_training *l, const lw_train_result *r)
         r->loss, "seconds", r->seconds, "work", work_json(l), "best", l->state.best, "perf",
         lw_train_rate_name(l->job.unit), r->samples_per_second, "mean_step_time_s",
         r->seconds / (double)LW_MAX(r->steps, 1), "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
-    int rc = j ? lw_json_save(lw_run_dir_file(&l->dir, &path, "summary.json"), j)
-               : lw_fail(LW_ENOMEM, "out of memory for summary.json");
-    lw_str_clear(&path);
-    json_decref(j);
+    int rc = j ? 0 : lw_fail(LW_ENOMEM, "out of memory for summary.json");
     if (rc == 0 && l->job.conclude)
         rc = l->job.conclude(l->job.self, r);
+    if (rc == 0) /* the last thing that is written: with it a run is over */
+        rc = lw_json_save(lw_run_dir_file(&l->dir, &path, "summary.json"), j);
+    lw_str_clear(&path);
+    json_decref(j);
     return rc;
 }

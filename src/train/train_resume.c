@@ -145,6 +145,25 @@ static int check_goal(const lw_train_config *c, const lw_train_job *job, const c
     return 0;
 }
 
+bool lw_train_is_concluded(const char *run, int64_t steps)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    bool is = lw_path_exists(lw_path_join(&path, run, "summary.json")) &&
+              lw_json_load(lw_str_c(&path), &j) == 0 &&
+              json_integer_value(json_object_get(j, "steps")) == steps;
+    lw_errclear();
+    return is;
+}
+
+/* Nothing is left to make, write or measure of the run of a checkpoint at its last step. */
+static bool is_over(const lw_train_config *c, const lw_checkpoint *ck, bool in_place)
+{
+    bool pending = json_is_object(json_object_get(ck->extra, "pending_row")) ||
+                   json_is_true(json_object_get(ck->extra, "pending_grid"));
+    return !in_place || (!pending && lw_train_is_concluded(c->output_dir, ck->step));
+}
+
 int lw_train_nothing_left(const lw_train_config *c, int64_t goal, const lw_observer *obs,
                           lw_train_result *out)
 {
@@ -174,8 +193,7 @@ static int check_checkpoint(const lw_train_config *c, const lw_train_job *job,
     bool in_place = inside(lw_str_c(&dir), c->output_dir);
     if (!in_place && c->resume_from)
         LW_TRY(lw_run_dir_refuse(c->output_dir));
-    *over = ck.step == state->steps &&
-            !(in_place && json_is_object(json_object_get(ck.extra, "pending_row")));
+    *over = ck.step == state->steps && is_over(c, &ck, in_place);
     return 0;
 }
 
@@ -257,6 +275,8 @@ static void read_state(const char *output_dir, const char *dir, const lw_checkpo
     if (!work && ck->step > 0) /* stays unknown, whatever is added */
         s->work.wall = -1e30;
     s->pending = s->in_place ? kept(ck, "pending_row", JSON_OBJECT) : NULL;
+    s->pending_grid = s->in_place && json_is_true(json_object_get(ck->extra, "pending_grid"));
+    s->left_undone = s->in_place && !lw_train_is_concluded(output_dir, ck->step);
     s->best = s->in_place ? kept(ck, "best", JSON_OBJECT) : NULL;
     s->init = kept(ck, "init", JSON_OBJECT);
     s->rescheduled = kept(ck, "rescheduled", JSON_ARRAY);

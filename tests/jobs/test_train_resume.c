@@ -91,6 +91,35 @@ static int make_kb(void **state)
                : 0;
 }
 
+static double loss_of(const char *summary)
+{
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    if (lw_json_load(summary, &j) < 0)
+        fail_msg("%s", lw_errmsg());
+    assert_int_equal(json_integer_value(json_object_get(j, "steps")), 3);
+    return json_number_value(json_object_get(j, "final_loss"));
+}
+
+/* A process that ended behind its last step and before the rest was written: who goes on writes it. */
+static void finished_later(const char *run, const char *args)
+{
+    static const char *const names[] = {"summary.json", "report.html", "checkpoints/last"};
+    char path[LW_COUNT(names)][96];
+    for (size_t i = 0; i < LW_COUNT(names); i++)
+        snprintf(path[i], sizeof path[i], "%s/%s", run, names[i]);
+    const double loss = loss_of(path[0]);
+    for (size_t i = 0; i < LW_COUNT(names); i++)
+        assert_int_equal(unlink(path[i]), 0);
+    lab_expect(0, "%s", args);
+    assert_non_null(strstr(lab_err, "what was not written behind the last one is now"));
+    for (size_t i = 0; i < LW_COUNT(names); i++)
+        if (!lw_path_exists(path[i]))
+            fail_msg("%s is not there", path[i]);
+    assert_true(loss_of(path[0]) == loss);
+    lab_expect(0, "%s", args);
+    assert_non_null(strstr(lab_err, "nothing left to do"));
+}
+
 static void check_trainer(size_t i)
 {
     char run[64], args[1024];
@@ -116,6 +145,7 @@ static void check_trainer(size_t i)
     lab_expect(0, "%s", GO_ON("--steps %d", 3));
     assert_non_null(strstr(lab_err, "nothing left to do"));
     assert_true(fingerprint(run) == before);
+    finished_later(run, GO_ON("--steps %d", 3));
     lab_expect(0, "%s", GO_ON("--steps %d --log-every 2 --save-every 2 --threads 2", 5));
     assert_int_equal(lab_last_step(run), 5);
 #undef GO_ON

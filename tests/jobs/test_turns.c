@@ -2,6 +2,7 @@
 /* Two trainings that take turns: the bits and logs of two whole ones, and each its own time. */
 #include "jobs/train_fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -210,12 +211,55 @@ static void test_goals(void **state)
         lw_training_close(&t[i], LW_ESTOPPED, NULL);
 }
 
+/* Interrupted within steps, held-out measures and sample grids: what is there in the end is what a run in one go leaves. */
+static void test_interrupted_anywhere(void **state)
+{
+    (void)state;
+    lw_train_result r;
+    lw_ddpm_config whole = ddpm_of("at_once", STEPS), parts = ddpm_of("in_parts", STEPS);
+    int rc = LW_ESTOPPED, stops = 0, measured = 0;
+    whole.train.eval_every = parts.train.eval_every = 2;
+    whole.train.sample_every = parts.train.sample_every = 2;
+    whole.heldout.samples = parts.heldout.samples = 16;
+    RUNS(lw_train_ddpm(&whole, NULL, &r));
+    for (; rc == LW_ESTOPPED; stops++) {
+        LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+        int left = 1 + stops * 3 % 5;
+        const lw_observer obs = {.self = &left, .should_stop = stop_now};
+        parts.train.resume = stops > 0;
+        rc = lw_train_ddpm(&parts, &obs, &r);
+        if (lw_path_exists("in_parts/checkpoints/last") &&
+            lw_json_load("in_parts/checkpoints/last/state.json", &j) == 0)
+            measured += json_object_get(json_object_get(j, "extra"), "pending_row") != NULL;
+        assert_in_range(stops, 0, 200);
+    }
+    RUNS(rc);
+    print_message("stopped %d times, %d of them within measures\n", stops, measured);
+    assert_true(stops > 3 && measured > 0);
+    lab_same_checkpoint("at_once", "in_parts");
+    lab_same_logs("at_once", "in_parts");
+    for (int step = 2; step <= STEPS; step += step < STEPS - 1 ? 2 : 1) {
+        char name[2][64];
+        for (int k = 0; k < 2; k++)
+            snprintf(name[k], sizeof name[k], "%s/samples/step_%07d.png",
+                     k ? "in_parts" : "at_once", step);
+        if (!lw_path_exists(name[0]) || !lw_path_exists(name[1]))
+            fail_msg("%s or %s is missing", name[0], name[1]);
+    }
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    RUNS(lw_json_load("in_parts/checkpoints/last/state.json", &j));
+    const json_t *extra = json_object_get(j, "extra");
+    assert_null(json_object_get(extra, "pending_row"));
+    assert_null(json_object_get(extra, "pending_grid"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits_of_whole_runs),
         cmocka_unit_test(test_times_add_up),
         cmocka_unit_test(test_interrupted_in_turns),
+        cmocka_unit_test(test_interrupted_anywhere),
         cmocka_unit_test(test_goals),
     };
     return cmocka_run_group_tests_name("turns", tests, lab_enter, lab_leave);
