@@ -42,7 +42,9 @@ const lw_option lw_global_options[] = {
      .group = "Global options", .transient = true, .help = "show progress on stderr"},
     {LW_OPT(lw_cli_globals, dry_run), .name = "dry-run", .group = "Global options",
      .transient = true,
-     .help = "say what would be done and do nothing; only where that is long work"},
+     .help =
+         "say what would be done and do nothing, but decode pictures into the cache; only where "
+         "that is long work"},
     {LW_OPT(lw_cli_globals, version), .name = "version", .group = "Global options",
      .transient = true, .help = "print the version"},
     {LW_OPT(lw_cli_globals, help), .name = "help", .group = "Global options", .transient = true,

@@ -41,7 +41,8 @@ typedef struct lw_degradation {
 /* Those of `leeway mc`: blur_r5, blur_r15, down_4x, down_8x (thumbs). */
 extern const lw_degradation lw_degradations[LW_DEGRADATIONS];
 
-#define LW_DEGRADE_HELP "blur:S, down:F, gray, jpeg:Q, noise:S; several with commas, in that order"
+#define LW_DEGRADE_HELP \
+    "blur:S, down:F, thumb:F, gray, jpeg:Q, noise:S; several with commas, in that order"
 /* "blur:1.5,jpeg:40"; borrows the text as its name. LW_EUSAGE. */
 int lw_degradation_parse(const char *text, lw_degradation *out);
 /* im is replaced, by one of its size. Noise is that of (seed, row). */

@@ -97,7 +97,9 @@ static const lw_option options[] = {
      .max = 100000, .group = "Timing", .help = "runs that are not timed"},
     {LW_OPT(bench_cli, c.samples), .name = "samples", .aliases = "iterations|steps",
      .fallback = "100", .min = 1, .max = 100000, .group = "Timing",
-     .help = "timed runs (startup: at most 20, --tune: at most 15)"},
+     .help =
+         "timed runs (startup: at most 20, --tune: at most 15; sampling: in fives, and of DDIM one "
+         "for each five)"},
     {LW_OPT(bench_cli, c.seconds), .name = "seconds", .aliases = "duration", .fallback = "60",
      .max = 86400, .unit = "s", .group = "Timing",
      .help = "no further samples of a case after this long (and at least 3); 0: no limit"},

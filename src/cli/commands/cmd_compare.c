@@ -67,8 +67,8 @@ static const lw_option options[] = {
      .min = 1, .max = 1000, .group = "Measured",
      .help =
          "scales of guidance that DDPM and flow are also scored with, from the same noise and "
-         "in the same steps of their first sampler, up to the usual number, two evaluations each, "
-         "when they were trained with --class-dropout-prob"},
+         "in the same steps of their first sampler, up to the usual number, two evaluations each; "
+         "those that are compared must have been trained with --class-dropout-prob"},
     {LW_OPT(lw_compare_config, solver), .name = "sampler", .choices = "ddim|dpm-solver",
      .fallback = "ddim", .group = "Measured",
      .help = "of the DDPM, for --ddim-steps and --score-steps; dpm-solver: DPM-Solver++(2M)"},

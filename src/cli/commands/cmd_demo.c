@@ -13,7 +13,9 @@ static const lw_option options[] = {
      .help = "labelled pictures: synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR"},
     {LW_OPT(lw_demo_config, minutes), .name = "minutes", .max = 1e5, .fallback = "0",
      .group = "Demo",
-     .help = "of training, all networks together; 0: 6 for pictures of 16x16, 30 for larger ones"},
+     .help =
+         "of training, the recipe's networks together; two of the verdict take 3 % each, at most "
+         "10 seconds, besides; 0: 6 for pictures of 16x16, 30 for larger ones"},
     {LW_OPT(lw_demo_config, recipe_file), .name = "recipe", .path = LW_PATH_IN, .unit = "yaml",
      .group = "Demo",
      .help =
