@@ -103,6 +103,7 @@ struct lw_train_job {
     const lw_plan *plan;
     lw_leaves leaves;    /* the step's plan is of one */
     uint64_t names;      /* of the dataset's names: its lw_kb_names, else 0 */
+    uint64_t sources;    /* lw_train_depends: what steps depend on beside options; 0: not said */
     const char *unit;    /* what samples are, in the plural; NULL: samples. Logs name the rate by
                                  it: lw_train_rate_name */
     json_t *model;       /* config.json of the checkpoint's model folder */
@@ -161,6 +162,12 @@ int lw_train_begins_with(const lw_train_config *c, lw_model_place *out);
  * none is wanted). */
 int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g, lw_plan **plan,
                      lw_exec **exec);
+
+/* For set_up: steps depend on what has this hash, in the order of calls (data; a frozen network, NULL where it has no
+ * weights, which takes memory, too). A checkpoint keeps what all come to, and a run does not go on with other
+ * data of the same name. */
+void lw_train_depends(lw_train_job *job, uint64_t hash);
+void lw_train_freezes(lw_train_job *job, const lw_store *frozen);
 
 /* All of it: what can be said before any data is opened (how long to train; whether output_dir is
  * free, or holds the run that goes on; whether the checkpoint to go on from is of this job, seed and

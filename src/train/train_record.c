@@ -107,9 +107,10 @@ int lw_loop_save(lw_training *l, int64_t step)
     if (l->job.settle)
         LW_TRY(l->job.settle(l->job.self));
     json_t *extra = json_pack(
-        "{s:s, s:I, s:o*, s:s, s:o*, s:O*, s:O*, s:o*, s:O*, s:O*, s:O*}", "recipe", l->job.name,
-        "total_steps", (json_int_t)l->state.steps, "leaf_size",
-        l->job.feed ? json_integer(l->job.leaves.size) : NULL, "precision",
+        "{s:s, s:I, s:o*, s:o*, s:s, s:o*, s:O*, s:O*, s:o*, s:O*, s:O*, s:O*}", "recipe",
+        l->job.name, "total_steps", (json_int_t)l->state.steps, "leaf_size",
+        l->job.feed ? json_integer(l->job.leaves.size) : NULL, "sources",
+        l->job.sources ? lw_json_hash(l->job.sources) : NULL, "precision",
         lw_precision_name(c->precision), "work", work_json(l), "recipe_state", l->job.extra,
         "pending_row", l->state.pending, "pending_grid", l->state.pending_grid ? json_true() : NULL,
         "rescheduled", l->state.rescheduled, "best", l->state.best, "init", l->state.init);

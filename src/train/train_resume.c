@@ -85,6 +85,37 @@ static int check_leaf(const lw_leaves *now, const char *dir, const lw_checkpoint
                    (long long)then, (long long)now->size);
 }
 
+/* ---- what steps depend on -------------------------------------------------------------------- */
+
+void lw_train_depends(lw_train_job *job, uint64_t hash)
+{
+    const uint64_t both[2] = {job->sources, hash};
+    job->sources = lw_hash64(both, sizeof both);
+}
+
+void lw_train_freezes(lw_train_job *job, const lw_store *frozen)
+{
+    if (!frozen)
+        return;
+    job->frozen_bytes += lw_store_bytes(frozen);
+    lw_train_depends(job, lw_store_hash(frozen, LW_SLAB_PARAM));
+}
+
+/* A checkpoint that does not say was made before they did. */
+static int check_sources(const lw_train_job *job, const char *dir, const lw_checkpoint *ck)
+{
+    uint64_t then = 0;
+    LW_TRY(lw_json_opt_hash(ck->extra, dir, "sources", &then));
+    if (!then || !job->sources || then == job->sources)
+        return 0;
+    return lw_fail(
+        LW_EUSAGE,
+        "%s was trained on other data than there is now (or with another frozen encoder: "
+        "hash %016" PRIx64 ", now %016" PRIx64
+        "): put back what there was, or begin a new run with --init-from %s",
+        dir, then, job->sources, dir);
+}
+
 /* Of a dataset of names, once it is open; another ISA is worth a warning. */
 static int check_names(const lw_train_config *c, const lw_train_job *job, const char *dir,
                        const lw_checkpoint *ck)
@@ -299,6 +330,7 @@ int lw_train_resume(const lw_train_config *c, const lw_train_job *job, lw_train_
     LW_TRY(check_kin(c, job->name, lw_str_c(&dir), &ck));
     LW_TRY(check_leaf(&job->leaves, lw_str_c(&dir), &ck));
     LW_TRY(check_names(c, job, lw_str_c(&dir), &ck));
+    LW_TRY(check_sources(job, lw_str_c(&dir), &ck));
     LW_TRY(check_goal(c, job, lw_str_c(&dir), &ck, out));
     read_state(c->output_dir, lw_str_c(&dir), &ck, out);
     return 0;

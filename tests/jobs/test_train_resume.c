@@ -158,6 +158,47 @@ static void test_every_trainer(void **state)
         check_trainer(i);
 }
 
+/* ---- other data under the same name ---------------------------------------------------------- */
+
+#define FOLDER                                                                              \
+    "train encoder --data folder:pics --width 8 --stages 2 --norm-groups 4 --batch-size 8 " \
+    "--scheduler constant --warmup-steps 4"
+
+/* A fact, a rule, a picture's class or the weights of a frozen encoder that are others now. */
+static void test_other_data(void **state)
+{
+    static const char fewer[] = "parent(ann,bob).\nparent(bob,cid).\nparent(cid,dee).\n"
+                                "grand(ann,cid).\ngrand(dee,bob).\n",
+                      other[] = "a:1:parent(x,z), parent(y,z) -> grand(x,y)\n";
+    LW_CLEANUP(lw_free) char *facts = NULL, *rules = NULL;
+    size_t n, m;
+    (void)state;
+    assert_int_equal(lw_file_read("kb/train.txt", 0, &facts, &n), 0);
+    assert_int_equal(lw_file_read("kb/rules.txt", 0, &rules, &m), 0);
+    lab_expect(0, KGE " --steps 2 --output-dir o_kge");
+    lab_expect(0, PPO " --steps 2 --output-dir o_ppo");
+    assert_int_equal(lw_file_write("kb/rules.txt", other, strlen(other)), 0);
+    lab_expect(0, KGE " --steps 3 --reschedule --output-dir o_kge --resume");
+    refused("o_ppo", "trained on other data",
+            PPO " --steps 3 --reschedule --output-dir o_ppo --resume");
+    assert_int_equal(lw_file_write("kb/rules.txt", rules, m), 0);
+    assert_int_equal(lw_file_write("kb/train.txt", fewer, strlen(fewer)), 0);
+    refused("o_kge", "trained on other data",
+            KGE " --steps 4 --reschedule --output-dir o_kge --resume");
+    assert_int_equal(lw_file_write("kb/train.txt", facts, n), 0);
+    lab_expect(0, KGE " --steps 4 --reschedule --output-dir o_kge --resume");
+
+    lab_expect(0, "data export synth:16 --num-images 60 --output pics");
+    lab_expect(0, FOLDER " --steps 2 --output-dir o_net");
+    lab_expect(0, TINY_DRIFT " --encoder o_net --steps 2 --output-dir o_drift");
+    assert_int_equal(rename("pics/0", "pics/zero"), 0);
+    refused("o_net", "trained on other data", FOLDER " --steps 3 --output-dir o_net --resume");
+    assert_int_equal(rename("pics/zero", "pics/0"), 0);
+    lab_expect(0, FOLDER " --steps 3 --output-dir o_net --resume");
+    refused("o_drift", "another frozen encoder",
+            TINY_DRIFT " --encoder o_net --steps 3 --output-dir o_drift --resume");
+}
+
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
 #define COSINE TINY_DDPM " --scheduler cosine --log-every 1 --output-dir "
@@ -256,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_trainer),
+        cmocka_unit_test(test_other_data),
         cmocka_unit_test(test_goal_of_a_cosine),
         cmocka_unit_test(test_other_rate),
         cmocka_unit_test(test_steps_that_cannot_be),

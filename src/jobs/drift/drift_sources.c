@@ -201,9 +201,9 @@ static int note_real(drift_run *r, lw_train_job *job)
     return 0;
 }
 
-static int64_t bytes_of(const lw_network *n)
+static const lw_store *weights_of(const lw_network *n)
 {
-    return n && n->store ? (int64_t)lw_store_bytes(n->store) : 0;
+    return n ? n->store : NULL;
 }
 
 int lw_drift_sources_real(drift_run *r, lw_train_job *job)
@@ -215,9 +215,9 @@ int lw_drift_sources_real(drift_run *r, lw_train_job *job)
                                .precision = c->train.precision,
                                .type = lw_drift_real_type(r),
                                .flip = r->draws.flip};
-    job->frozen_bytes += (size_t)bytes_of(r->decoder);
+    lw_train_freezes(job, weights_of(r->decoder));
     for (int32_t i = 0; i < r->sources; i++)
-        job->frozen_bytes += (size_t)bytes_of(r->source[i].encoder);
+        lw_train_freezes(job, weights_of(r->source[i].encoder));
     if (lw_drift_of_clips(r)) /* are part of the step */
         return 0;
     for (int32_t i = 0; i < r->sources; i++) {

@@ -173,7 +173,7 @@ int lw_distill_job(lw_distill *d, lw_train_job *job)
     lw_real_features_note(d->real, d->note);
     job->note = d->note;
     job->kept_bytes += c.held;
-    job->frozen_bytes += d->teacher->store ? lw_store_bytes(d->teacher->store) : 0;
+    lw_train_freezes(job, d->teacher->store);
     job->side_flops = c.kept ? 0.0 : c.flops;
     return 0;
 }

@@ -132,6 +132,27 @@ uint64_t lw_kb_names(const lw_kb *kb)
     return h ? h : 1;
 }
 
+static uint64_t mix(uint64_t h, uint64_t with)
+{
+    return h * 0x9e3779b97f4a7c15u + with;
+}
+
+uint64_t lw_kb_content(const lw_kb *kb, bool rules)
+{
+    uint64_t h = mix(lw_kb_names(kb), (uint64_t)kb->facts.n);
+    for (int32_t i = 0; i < kb->facts.n; i++)
+        h = mix(h, lw_atom_hash(kb->facts.atom[i]));
+    for (int32_t i = 0; kb->domains.of && i <= kb->n_constants; i++)
+        h = mix(h, (uint64_t)kb->domains.of[i]);
+    for (int32_t i = 0; rules && i < kb->n_rules; i++) {
+        const lw_rule *r = &kb->rules[i];
+        h = mix(h, lw_atom_hash(r->head));
+        for (int32_t k = 0; k < r->n_body; k++)
+            h = mix(h, lw_atom_hash(kb->body[r->first + k]));
+    }
+    return h;
+}
+
 static bool is_plain(const char *name)
 {
     if (name[0] < 'a' || name[0] > 'z')

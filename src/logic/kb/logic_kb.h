@@ -76,6 +76,8 @@ uint64_t lw_kb_bytes(const lw_kb *kb);
 /* Hash of all names in the order of their numbers, never 0: rows of a trained table belong to
  * another dataset when theirs differs. */
 uint64_t lw_kb_names(const lw_kb *kb);
+/* Hash of names, facts and domains, with `rules` of rules as well. */
+uint64_t lw_kb_content(const lw_kb *kb, bool rules);
 
 static inline bool lw_kb_is_var(const lw_kb *kb, int32_t arg)
 {

@@ -196,6 +196,7 @@ int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job)
     job->namings = r->namings;
     if (r->weights)
         job->weights = r->weights;
+    lw_train_depends(job, lw_picture_run_pictures(r)->content);
     if (r->pictures->clip.condition) /* frames made worse */
         job->kept_bytes += (size_t)(r->data->n * lw_data_row_size(r->data));
     return r->latents ? count_latents(r, job) : 0;

@@ -177,6 +177,7 @@ static int set_up(void *self, lw_train_job *job)
     job->plan = r->plan;
     job->leaves = r->leaves;
     job->names = r->net.names;
+    lw_train_depends(job, lw_kb_content(r->c->kb, false));
     job->model = r->model;
     return 0;
 }

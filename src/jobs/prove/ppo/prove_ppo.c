@@ -230,6 +230,7 @@ static int set_up(void *self, lw_train_job *job)
     job->plan = lw_ppo_update_plan(r->update);
     job->leaves = (lw_leaves){choices, choices, 1};
     job->names = r->c->net.names;
+    lw_train_depends(job, lw_kb_content(r->kb, true));
     job->model = r->model;
     job->extra = r->state;
     job->evaluate = r->valid.n > 0 ? lw_ppo_evaluate : NULL;
