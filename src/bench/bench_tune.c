@@ -157,7 +157,7 @@ static void choose(const tune *t, const times *m, lw_tuned_row *row)
 
 void lw_tune_name(const lw_conv_choice *c, char name[LW_TUNE_NAME])
 {
-    snprintf(name, LW_TUNE_NAME, "%s.%s.%d_%d@%d", lw_num_name(c->num),
+    snprintf(name, LW_TUNE_NAME, "%s.%s.%d_%d@%d", lw_precision_name(c->num),
              c->pass == LW_CONV_FORWARD ? "forward" : "data_grad", (int)c->C, (int)c->O, (int)c->H);
 }
 

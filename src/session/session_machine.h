@@ -35,7 +35,6 @@ double lw_machine_rate(const lw_machine_peak *m, lw_num num);
 double lw_machine_read_gb(const lw_machine_peak *m, size_t working_set);
 
 const char *lw_machine_level_name(lw_machine_level l); /* "L1", "L2", "L3", "DRAM" */
-const char *lw_num_name(lw_num n);                     /* "f32", "bf16", "int8" */
 
 /* {"cpu", "cpus", "threads", "isa", "version", "commit", "compiler", "system", "memory_bytes",
  * "env": {LW_* variables}, "date"}. New reference; NULL: out of memory. */

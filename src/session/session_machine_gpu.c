@@ -5,6 +5,7 @@
 #include "formats/formats.h"
 #include "models/models.h"
 #include "session/session_machine.h"
+#include "session/session_quantization.h"
 
 enum { LEAST_RUNS = 5, MOST_RUNS = 30, CHAIN = 100, COLUMNS = 1024 };
 static const double long_enough = 5e-3; /* a run: nothing larger need be tried */
@@ -203,9 +204,9 @@ json_t *lw_gpu_peak_json(const char *device, const lw_gpu_peak *m)
     json_t *rate = json_object(), *side = json_object();
     for (int i = 0; i < LW_NUM_COUNT; i++) {
         const bool there = m->rate[i] > 0.0;
-        json_object_set_new(rate, lw_num_name((lw_num)i),
+        json_object_set_new(rate, lw_precision_name(i),
                             there ? lw_json_real(m->rate[i]) : json_null());
-        json_object_set_new(side, lw_num_name((lw_num)i),
+        json_object_set_new(side, lw_precision_name(i),
                             there ? json_integer(m->side[i]) : json_null());
     }
     return json_pack("{s:s, s:o, s:o, s:[{s:s, s:I, s:o}], s:o}", "device", device, "gflops", rate,

@@ -7,6 +7,7 @@
 
 #include "formats/formats.h"
 #include "session/session_machine.h"
+#include "session/session_quantization.h"
 #include "session/session_tuned.h"
 
 extern char **environ;
@@ -15,12 +16,6 @@ const char *lw_machine_level_name(lw_machine_level l)
 {
     static const char *const name[] = {"L1", "L2", "L3", "DRAM"};
     return name[l];
-}
-
-const char *lw_num_name(lw_num n)
-{
-    static const char *const name[LW_NUM_COUNT] = {"f32", "bf16", "int8"};
-    return name[n];
 }
 
 /* The variables that change what this program does. */
@@ -85,7 +80,7 @@ json_t *lw_machine_peak_json(const lw_machine_peak *m)
 {
     json_t *peak = json_object(), *rate = json_object(), *memory = json_array();
     for (int i = 0; i < LW_NUM_COUNT; i++)
-        add_pair(rate, lw_num_name((lw_num)i), m->rate[i]);
+        add_pair(rate, lw_precision_name(i), m->rate[i]);
     for (int i = 0; i < LW_MACHINE_LEVELS; i++) {
         json_t *o = json_object();
         if (m->bytes[i] == 0) {

@@ -79,7 +79,7 @@ static int measure(lw_bench_run *r, const char *model, size_t i)
 {
     LW_CLEANUP(work_clear) work w = {0};
     lw_bench_work b = {.name = cases[i].name,
-                       .method = lw_num_name(cases[i].num),
+                       .method = lw_precision_name(cases[i].num),
                        .batch = ROWS,
                        .num = cases[i].num,
                        .self = &w,

@@ -9,6 +9,7 @@
 #include "bench/bench_case.h"
 #include "bench/bench_workload.h"
 #include "jobs/prove/bench/prove_bench_job.h"
+#include "session/session_quantization.h"
 
 enum { PEOPLE = 600, WALKS = 512, COMPARED = 32 };
 
@@ -141,7 +142,7 @@ static int measure(lw_bench_run *r, crowd *c, const char *name, bool network, lw
 {
     lw_walks_options o = lw_walks_defaults();
     lw_bench_work w = {.name = name,
-                       .method = network ? lw_num_name(precision) : "uniform",
+                       .method = network ? lw_precision_name(precision) : "uniform",
                        .num = precision,
                        .call = walk_all,
                        .self = c,

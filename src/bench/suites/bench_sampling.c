@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "bench/bench_reference.h"
+#include "session/session_quantization.h"
 #include "session/session_sampler_turns.h"
 
 enum { WAYS = 2, DDIM_STEPS = 50, ONE_STEPS_A_TURN = 5, LEAST_TURNS = 3 };
@@ -110,8 +111,8 @@ static int open_way(sampling *s, sampling_way *w)
     if (rc == LW_ENOMEM) {
         w->wanted = false;
         lw_sampler_free(&w->sampler);
-        return lw_bench_skip(s->r, w->name, lw_num_name((lw_num)w->opts.precision), s->batch,
-                             memory, lw_errmsg());
+        return lw_bench_skip(s->r, w->name, lw_precision_name(w->opts.precision), s->batch, memory,
+                             lw_errmsg());
     }
     LW_TRY(rc);
     w->picture = lw_calloc(s->pixels, sizeof *w->picture);
@@ -119,7 +120,7 @@ static int open_way(sampling *s, sampling_way *w)
         return LW_ENOMEM;
     lw_plan_info net = lw_sampler_network(w->sampler);
     w->at = s->r->out->n;
-    LW_TRY(lw_bench_new_case(s->r, w->name, lw_num_name((lw_num)w->opts.precision), s->batch, &c));
+    LW_TRY(lw_bench_new_case(s->r, w->name, lw_precision_name(w->opts.precision), s->batch, &c));
     c->evaluations = lw_sampler_evaluations(w->sampler);
     c->flops = net.flops * c->evaluations;
     c->bytes = net.bytes * c->evaluations;

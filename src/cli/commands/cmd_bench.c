@@ -242,7 +242,7 @@ static int check_precision(const bench_cli *o)
     return lw_fail(LW_EUSAGE,
                    "bench %s: --precision is of stream, sampling and, with --latents, resolution; "
                    "here cases are of a type each, try --filter %s",
-                   suite, lw_num_name((lw_num)o->c.precision));
+                   suite, lw_precision_name(o->c.precision));
 }
 
 /* Networks of all other suites are their own. */
@@ -310,9 +310,9 @@ static void print_tuned(const lw_tuned_row *row, int n)
             continue;
         other++;
         lw_cli_print("%-4s %-9s %4d -> %4d @ %dx%d: tiles of %d in %.3f ms, shipped %d in %.3f\n",
-                     lw_num_name(c->num), c->pass == LW_CONV_FORWARD ? "forward" : "data_grad",
-                     (int)c->C, (int)c->O, (int)c->H, (int)c->W, c->tile, row[i].ms, row[i].shipped,
-                     row[i].shipped_ms);
+                     lw_precision_name(c->num),
+                     c->pass == LW_CONV_FORWARD ? "forward" : "data_grad", (int)c->C, (int)c->O,
+                     (int)c->H, (int)c->W, c->tile, row[i].ms, row[i].shipped, row[i].shipped_ms);
     }
     lw_cli_print("%d convolutions, %d of them faster than as shipped\n", n, other);
 }

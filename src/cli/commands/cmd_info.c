@@ -101,11 +101,11 @@ static void print_peak(const lw_machine_peak *m)
     lw_cli_print("%-9s %12s %12s\n", "multiply", "one thread", "all threads");
     for (int i = 0; i < LW_NUM_COUNT; i++)
         if (m->rate[i].all > 0)
-            lw_cli_print("  %-7s %12.1f %12.1f  10^9 operations/s\n", lw_num_name((lw_num)i),
+            lw_cli_print("  %-7s %12.1f %12.1f  10^9 operations/s\n", lw_precision_name(i),
                          m->rate[i].one, m->rate[i].all);
         else
             lw_cli_print("  %-7s %12s %12s  no instruction for it at this level\n",
-                         lw_num_name((lw_num)i), "-", "-");
+                         lw_precision_name(i), "-", "-");
     lw_cli_print("memory    read, one          all  copy, one          all  10^9 bytes/s\n");
     for (int i = 0; i < LW_MACHINE_LEVELS; i++)
         if (m->bytes[i] > 0)
@@ -122,10 +122,10 @@ static void print_gpu_peak(const char *device, const lw_gpu_peak *m)
     for (int i = 0; i < LW_NUM_COUNT; i++)
         if (m->rate[i] > 0)
             lw_cli_print("  %-7s %12.4g  10^12 operations/s, product of %d x %d x %d\n",
-                         lw_num_name((lw_num)i), 1e-3 * m->rate[i], (int)m->side[i],
-                         (int)m->side[i], (int)m->side[i]);
+                         lw_precision_name(i), 1e-3 * m->rate[i], (int)m->side[i], (int)m->side[i],
+                         (int)m->side[i]);
         else
-            lw_cli_print("  %-7s %12s  not computed on GPUs yet\n", lw_num_name((lw_num)i), "-");
+            lw_cli_print("  %-7s %12s  not computed on GPUs yet\n", lw_precision_name(i), "-");
     lw_cli_print("memory            copy  10^9 bytes/s\n");
     lw_cli_print("  %-7s %12.4g  %s read and written\n", "GPU", m->copy,
                  lw_fmt_bytes(size, m->copy_bytes));
