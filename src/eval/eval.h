@@ -179,7 +179,9 @@ int lw_inception_score(const float *logits, int64_t n, int32_t classes, int32_t 
 
 /* ---- intervals ---- */
 
-/* Wilson's score interval of a share k of n at z standard deviations (1.96: 95 %). */
+/* Standard deviations of a normal distribution that 95 % lie within. */
+#define LW_Z_95 1.959963984540054
+/* Wilson's score interval of a share k of n at z standard deviations. */
 lw_interval lw_share_interval(int64_t k, int64_t n, double z);
 /* a - b of two independent estimates from their own intervals of one level, each side from the
  * bounds that make it: no symmetry is supposed (MOVER; of two Wilson intervals: Newcombe 1998). */

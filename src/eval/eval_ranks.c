@@ -207,5 +207,5 @@ lw_interval lw_share_rising(const double *before, const double *after, int64_t n
     int64_t rises = 0;
     for (int64_t i = 0; i < n; i++)
         rises += after[i] > before[i];
-    return lw_share_interval(rises, n, 1.959963984540054);
+    return lw_share_interval(rises, n, LW_Z_95);
 }

@@ -320,8 +320,8 @@ static void bootstrap_covers_and_repeats(void **state)
 static void differences_have_newcombes_interval(void **state)
 {
     (void)state;
-    lw_interval d = lw_interval_difference(lw_share_interval(56, 70, 1.959964),
-                                           lw_share_interval(48, 80, 1.959964));
+    lw_interval d = lw_interval_difference(lw_share_interval(56, 70, LW_Z_95),
+                                           lw_share_interval(48, 80, LW_Z_95));
     near(d.value, .2, 1e-12);
     near(d.low, .0524, 5e-5);
     near(d.high, .3339, 5e-5);
@@ -332,14 +332,14 @@ static void differences_have_newcombes_interval(void **state)
 static void share_intervals_are_wilsons(void **state)
 {
     (void)state;
-    lw_interval v = lw_share_interval(8, 10, 1.959964);
+    lw_interval v = lw_share_interval(8, 10, LW_Z_95);
     near(v.value, .8, 0);
     near(v.low, .4901625, 1e-6); /* Wilson 1927; any statistics text */
     near(v.high, .9433178, 1e-6);
-    v = lw_share_interval(0, 10, 1.959964);
+    v = lw_share_interval(0, 10, LW_Z_95);
     near(v.low, 0, 0);
     near(v.high, .2775328, 1e-6);
-    v = lw_share_interval(10, 10, 1.959964);
+    v = lw_share_interval(10, 10, LW_Z_95);
     near(v.high, 1, 0);
     v = lw_share_interval(0, 0, 2);
     assert_true(v.low == 0 && v.high == 1);

@@ -11,7 +11,7 @@
 
 static lw_interval accepted_of(const lw_score *s)
 {
-    return lw_share_interval(s->strict.accepted_count, s->n, 1.959964);
+    return lw_share_interval(s->strict.accepted_count, s->n, LW_Z_95);
 }
 
 /* 1: a is larger beyond chance, -1: smaller, 0: neither. */

@@ -63,7 +63,7 @@ static void empty_cells(lw_table *t, int n)
 
 static void accepted_cell(lw_table *t, const lw_score *s)
 {
-    lw_interval i = lw_share_interval(s->strict.accepted_count, s->n, 1.959964);
+    lw_interval i = lw_share_interval(s->strict.accepted_count, s->n, LW_Z_95);
     lw_table_cell(t, "%.0f %% (%.0f to %.0f)", 100 * i.value, 100 * i.low, 100 * i.high);
 }
 

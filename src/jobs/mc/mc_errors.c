@@ -49,7 +49,7 @@ static int add_errors(mc_model *m, const double *means, json_t *j)
     if (!wrong)
         return LW_ENOMEM;
     LW_TRY(find_errors(m, wrong, &n_wrong));
-    lw_interval accuracy = lw_share_interval(m->n - n_wrong, m->n, 1.959963984540054);
+    lw_interval accuracy = lw_share_interval(m->n - n_wrong, m->n, LW_Z_95);
     json_object_set_new(j, "accuracy", lw_json_real(accuracy.value));
     json_object_set_new(j, "accuracy_interval", lw_mc_interval_json(accuracy));
     json_object_set_new(j, "errors", json_integer((json_int_t)n_wrong));
