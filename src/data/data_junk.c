@@ -19,14 +19,10 @@ struct lw_junk {
     float *scratch; /* two pictures */
 };
 
+/* Names of random streams, one a kind. */
 static const char *const names[LW_JUNK_COUNT] = {"average", "splice",   "blur",   "blur2",
                                                  "warp",    "tile",     "noise",  "noised",
                                                  "mean",    "repeated", "grained"};
-
-const char *lw_junk_name(lw_junk_kind k)
-{
-    return names[k];
-}
 
 static int class_means(lw_junk *j)
 {

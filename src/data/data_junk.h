@@ -26,7 +26,6 @@ typedef enum lw_junk_kind {
     LW_JUNK_COUNT
 } lw_junk_kind;
 #define LW_JUNK_GRAIN 0.1
-const char *lw_junk_name(lw_junk_kind k); /* "average", "splice", ... */
 
 /* Borrows the dataset; holds the class means and room for two pictures: one user at a time. */
 typedef struct lw_junk lw_junk;

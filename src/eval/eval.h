@@ -190,8 +190,8 @@ lw_interval lw_interval_difference(lw_interval a, lw_interval b);
 /* ---- what a score knows ---- */
 
 /*
- * lw_spearman and lw_auroc (eval_passes.h) with their 95 % intervals over the rows: quantiles of
- * 1,000 draws of n of the n rows with replacement, those left out in which there is no value. All
+ * lw_spearman (eval_passes.h), and the chance that a positive's score is above a negative's, ties
+ * half (Mann-Whitney), with their 95 % intervals over the rows: quantiles of 1,000 draws of n of the n rows with replacement, those left out in which there is no value. All
  * three are NaN where there is none; the interval alone where most draws have none.
  */
 int lw_spearman_interval(const double *a, const double *b, int64_t n, uint64_t seed,
@@ -262,7 +262,7 @@ typedef struct lw_verdict {
     double junk;      /* share whose most probable output is no real class */
     double class_min,
         class_max; /* smallest and largest share of a class among the most probable real ones */
-    int64_t accepted_count, agreement_count;
+    int64_t accepted_count;
 } lw_verdict;
 /*
  * probs [n][outputs]; outputs 0..classes-1 are the real classes, the rest (0 or more) are junk

@@ -67,7 +67,6 @@ int lw_judge(const float *probs, int64_t n, int32_t outputs, int32_t classes, co
                         .junk = (double)t.junk / m,
                         .class_min = (double)low / m,
                         .class_max = (double)high / m,
-                        .accepted_count = t.own,
-                        .agreement_count = t.agree};
+                        .accepted_count = t.own};
     return 0;
 }

@@ -78,7 +78,5 @@ const char *lw_reliability_status(const lw_reliability *r);
 
 /* Spearman's rank correlation, ties at their mean rank; NaN when one side does not vary. LW_ENOMEM. */
 int lw_spearman(const double *a, const double *b, int64_t n, double *out);
-/* Chance that a positive's score is above a negative's, ties half (Mann-Whitney); NaN without both. */
-int lw_auroc(const double *score, const bool *positive, int64_t n, double *out);
 
 #endif

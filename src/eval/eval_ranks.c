@@ -120,14 +120,6 @@ int lw_spearman(const double *a, const double *b, int64_t n, double *out)
     return 0;
 }
 
-int lw_auroc(const double *score, const bool *positive, int64_t n, double *out)
-{
-    LW_CLEANUP(pair_clear) ranked_pair p = {0};
-    LW_TRY(pair_init(&p, score, NULL, positive, n));
-    *out = auroc(&p, NULL);
-    return 0;
-}
-
 /* ---- their intervals --------------------------------------------------------------------------- */
 
 enum { REPLICATES = 1000, SHUFFLES = 200 };

@@ -114,11 +114,6 @@ int lw_st_get(const lw_st_file *f, const char *name, const lw_st_tensor **out)
     return 0;
 }
 
-bool lw_st_aligned(const lw_st_tensor *t)
-{
-    return (uintptr_t)t->data % lw_elem_size(t->type) == 0;
-}
-
 const char *lw_st_meta(const lw_st_file *f, const char *key)
 {
     for (size_t i = 0; i < f->n_meta; i++)

@@ -6,7 +6,7 @@
  * The reader maps the file and checks everything before it hands out a pointer: header length, JSON
  * depth, duplicate names, dtypes, shape * size == bytes, offsets inside the file, no overlap, no
  * hole, no tail. Data pointers stay valid until close and may be unaligned (foreign writers): read
- * through lw_elem_to_f32 or memcpy unless lw_st_aligned says so.
+ * through lw_elem_to_f32 or memcpy.
  */
 #ifndef LW_FORMATS_SAFETENSORS_H
 #define LW_FORMATS_SAFETENSORS_H
@@ -43,8 +43,7 @@ size_t lw_st_count(const lw_st_file *f);
 const lw_st_tensor *lw_st_at(const lw_st_file *f, size_t i);           /* sorted by name */
 const lw_st_tensor *lw_st_find(const lw_st_file *f, const char *name); /* NULL when absent */
 int lw_st_get(const lw_st_file *f, const char *name,
-              const lw_st_tensor **out);   /* LW_EFORMAT when absent */
-bool lw_st_aligned(const lw_st_tensor *t); /* data is aligned to its element size */
+              const lw_st_tensor **out); /* LW_EFORMAT when absent */
 /* __metadata__: value of key or NULL; pairs in file order. */
 const char *lw_st_meta(const lw_st_file *f, const char *key);
 size_t lw_st_meta_count(const lw_st_file *f);

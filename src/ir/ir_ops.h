@@ -381,8 +381,6 @@ typedef struct lw_attr_dropout {
 } lw_attr_dropout;
 /* x [B, ..], rows i64[B]; the stream is named by the current scope. p == 0 returns x. */
 lw_val lw_dropout(lw_graph *g, lw_val x, lw_val rows, float p);
-/* PyTorch's Dropout2d: whole channels of x [B,H,W,C], drawn for each (row, channel). */
-lw_val lw_dropout2d(lw_graph *g, lw_val x, lw_val rows, float p);
 
 /* ---- sampling ------------------------------------------------------------------------------ */
 

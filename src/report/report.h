@@ -3,7 +3,7 @@
  * report: what a person looks at after a run.
  *
  *   report_grid   many small pictures -> one picture, with labels in a built-in bitmap font
- *   report_plot   line, bar, distribution and box plots as SVG text
+ *   report_plot   line plots, bars and histograms as SVG text
  *   report_table  one table -> aligned text, CSV, HTML
  *   report_html   one self-contained page: inline style, SVG and PNG, no network, no script
  *

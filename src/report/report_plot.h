@@ -59,14 +59,7 @@ typedef struct lw_samples {
     size_t n;
     int color;
 } lw_samples;
-/* Share of samples at or below x, one curve each. */
-void lw_plot_cdf(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *out);
 /* Share of samples in equal bins (log_x: of equal ratio) over all of them, one outline each. */
 void lw_plot_histogram(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *out);
-/* Box: quartiles; line: median; whiskers: 5th and 95th percentile; dot: 99th. Horizontal. */
-void lw_plot_box(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *out);
-
-/* New heap array (lw_free) of the finite values in rising order; NULL when out of memory. */
-double *lw_sorted(const double *v, size_t n, size_t *n_out);
 
 #endif

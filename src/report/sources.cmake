@@ -6,7 +6,6 @@ set(SOURCES
   report_html_part.c
   report_html_style.c
   report_plot_axis.c
-  report_plot_box.c
   report_plot_bars.c
   report_plot_frame.c
   report_plot_histogram.c

@@ -92,7 +92,6 @@ static void test_real_and_copies(void **state)
     assert_true(real.colour < 0.05);
     assert_int_equal(real.copies, 0);
     assert_int_equal(real.duplicates, 0);
-    assert_true(real.near_min > lw_scorer_copy_radius(s));
     assert_true(real.fd.low <= real.fd.value && real.fd.value <= real.fd.high);
 
     /* pictures of the training pool are copies of themselves; beyond its limit they are not */

@@ -307,10 +307,6 @@ static lw_val b_dropout_long(op_ctx *c)
 {
     return lw_sqr(G, lw_dropout(G, X(-1, 1, 3, 129, 131), op_rows(c, 3), .3f));
 }
-static lw_val b_dropout2d(op_ctx *c)
-{
-    return lw_sqr(G, lw_dropout2d(G, X(-1, 1, 4, 3, 5, 7), op_rows(c, 4), .3f));
-}
 static lw_val b_stats(op_ctx *c)
 {
     lw_val s[LW_STATS], y = LW_NOVAL;
@@ -421,7 +417,6 @@ static const op_case other_cases[] = {
     CASE("dropout", b_dropout, 1e-5, 5e-3),
     CASE("random_long", b_random_long, 1e-6, 0),
     CASE("dropout_long", b_dropout_long, 1e-5, 5e-3),
-    CASE("dropout2d", b_dropout2d, 1e-5, 5e-3),
     CASE("stats", b_stats, 2e-5, 5e-3),
     CASE("drift_field", b_drift, 1e-4, 0),
     CASE("drift_wide", b_drift_wide, 1e-4, 0),

@@ -92,7 +92,6 @@ static void json_text_is_pretty_and_stable(void **state)
     lw_str_clear(&flat);
     json_decref(v);
     json_decref(back);
-    json_decref(loaded);
 }
 
 static void json_fields_name_file_and_key(void **state)
@@ -268,21 +267,16 @@ static void yaml_reads_back_what_it_wrote(void **state)
         print_error("%s\n", lw_str_c(&s));
         fail();
     }
-    assert_ok(lw_yaml_save(in_scratch("c.yaml"), v));
-    json_t *loaded = NULL;
-    assert_ok(lw_yaml_load(in_scratch("c.yaml"), &loaded));
-    assert_true(json_equal(v, loaded));
     lw_str_clear(&s);
     json_decref(v);
     json_decref(back);
-    json_decref(loaded);
     json_t *list = json_array();
     assert_fails(LW_EUNSUPPORTED, "object", lw_yaml_dump(list, &s));
     char key[1100] = "";
     memset(key, 'k', sizeof key - 1);
     json_t *long_key = json_pack("{s:[{s:i}]}", "a", key, 1);
-    assert_fails(LW_EUNSUPPORTED, "key of 1099 bytes",
-                 lw_yaml_save(in_scratch("d.yaml"), long_key));
+    assert_fails(LW_EUNSUPPORTED, "key of 1099 bytes", lw_yaml_dump(long_key, &s));
+    lw_str_clear(&s);
     json_decref(long_key);
     json_decref(list);
 }

@@ -340,31 +340,6 @@ static void ranges_stay_in_the_plot(void **state)
     }
 }
 
-static void quantiles_and_distributions(void **state)
-{
-    (void)state;
-    const double v[] = {4, 1, (double)NAN, 3, 2, 5};
-    size_t n;
-    double *s = lw_sorted(v, 6, &n);
-    assert_int_equal(n, 5);
-    assert_true(lw_quantile(s, n, 0) == 1 && lw_quantile(s, n, 1) == 5 &&
-                lw_quantile(s, n, 0.5) == 3);
-    assert_true(fabs(lw_quantile(s, n, 0.95) - 4.8) < 1e-12 && isnan(lw_quantile(s, 0, 0.5)));
-    lw_free(&s);
-    const lw_samples samples[] = {{"a", v, 6, 0}, {"empty", v, 0, 0}};
-    const lw_plot p = {.title = "box", .x_label = "ms"};
-    lw_str box = {0}, cdf = {0};
-    lw_plot_box(&p, samples, 2, &box);
-    lw_plot_cdf(&p, samples, 2, &cdf);
-    assert_markup(lw_str_c(&box));
-    assert_markup(lw_str_c(&cdf));
-    assert_non_null(strstr(lw_str_c(&box), "median 3, 95% 4.8, 99% 4.96, n 6"));
-    assert_non_null(strstr(lw_str_c(&box), "no data"));
-    assert_non_null(strstr(lw_str_c(&cdf), "% of samples at or below"));
-    lw_str_clear(&box);
-    lw_str_clear(&cdf);
-}
-
 /* The curve's points, of which the k-th coordinate is wanted: "M12.0 200.0L.." */
 static double coordinate(const char *svg, int k)
 {
@@ -418,19 +393,15 @@ static void empty_plots_say_so(void **state)
     const lw_plot p = {.log_x = true, .log_y = true};
     const double zero[2] = {0, 0};
     const lw_series nothing = {.name = "n", .y = zero, .n = 2};
-    lw_str s[4] = {{0}};
+    lw_str s[3] = {{0}};
     lw_plot_lines(&p, NULL, 0, &s[0]);
     lw_plot_lines(&p, &nothing, 1, &s[1]);
     lw_plot_bars(&p, NULL, 0, &s[2]);
-    lw_plot_cdf(&p, NULL, 0, &s[3]);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         assert_markup(lw_str_c(&s[i]));
         assert_non_null(strstr(lw_str_c(&s[i]), "no data"));
         lw_str_clear(&s[i]);
     }
-    lw_plot_box(&p, NULL, 0, &s[0]);
-    assert_markup(lw_str_c(&s[0]));
-    lw_str_clear(&s[0]);
 }
 
 int main(void)
@@ -449,7 +420,6 @@ int main(void)
         cmocka_unit_test(long_series_stay_small_and_keep_their_extremes),
         cmocka_unit_test(bars_are_as_long_as_their_values),
         cmocka_unit_test(ranges_stay_in_the_plot),
-        cmocka_unit_test(quantiles_and_distributions),
         cmocka_unit_test(histograms_count_all_samples),
         cmocka_unit_test(empty_plots_say_so),
     };

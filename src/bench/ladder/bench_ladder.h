@@ -56,7 +56,6 @@ typedef struct lw_ladder_rung {
 typedef struct lw_ladder_model {
     char name[64], sites[128];
     int32_t n_sites, live, dim, height, width;
-    double once_flops, pass_flops;
     lw_ladder_rung rung[LW_LADDER_RUNGS];
     double check_predicted, check_seconds; /* of the last fused rung, `check_passes` rows */
     int64_t check_passes;

@@ -24,6 +24,5 @@ int lw_yaml_load(const char *path, json_t **out);
  * would take them for something else. Reads back to an equal tree. LW_EUNSUPPORTED for a root that
  * is no object. */
 int lw_yaml_dump(const json_t *map, lw_str *out);
-int lw_yaml_save(const char *path, const json_t *map); /* atomic */
 
 #endif

@@ -177,14 +177,3 @@ int lw_yaml_dump(const json_t *map, lw_str *out)
         lw_str_add(out, "{}\n");
     return dump_block(map, 0, out);
 }
-
-int lw_yaml_save(const char *path, const json_t *map)
-{
-    LW_CLEANUP(lw_str_clear) lw_str s = {0};
-    int rc = lw_yaml_dump(map, &s);
-    if (rc < 0)
-        return lw_fail_in(rc, "%s: ", path);
-    if (s.failed)
-        return lw_fail(LW_ENOMEM, "%s: no memory for its text", path);
-    return lw_file_write(path, lw_str_c(&s), s.len);
-}

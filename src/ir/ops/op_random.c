@@ -91,15 +91,6 @@ lw_val lw_dropout(lw_graph *g, lw_val x, lw_val rows, float p)
     return lw_graph_op(g, LW_OP_DROPOUT, (lw_val[]){x, rows}, 2, &a, sizeof a);
 }
 
-lw_val lw_dropout2d(lw_graph *g, lw_val x, lw_val rows, float p)
-{
-    if (!lw_val_ok(x) || p == 0.0f)
-        return x;
-    lw_type t = lw_val_type(g, x), channels = lw_type_of(LW_F32, 2, t.dim[0], lw_type_last(t));
-    lw_val one = lw_broadcast(g, lw_const_f32(g, 1.0f), channels);
-    return lw_mul(g, x, lw_dropout(g, one, rows, p));
-}
-
 /* ---- embedding ------------------------------------------------------------------------------- */
 
 static int infer_embedding(const lw_graph *g, const lw_node *n, lw_infer *out)

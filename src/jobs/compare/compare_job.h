@@ -23,7 +23,6 @@ enum {
 /* A run that led here, for curves and times: "encoder" in runs/encoder. */
 typedef struct lw_compare_stage {
     const char *name, *run;
-    double planned; /* minutes asked for; 0: not said */
 } lw_compare_stage;
 
 typedef struct lw_compare_config {

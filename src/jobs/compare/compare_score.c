@@ -83,7 +83,6 @@ static int score_near(const lw_scorer *s, const float *x, lw_score *out)
         return LW_ENOMEM;
     LW_TRY(nearest_training(s, x, m, near, NULL));
     lw_sort(near, (size_t)m);
-    out->near_n = m;
     out->near_min = near[0];
     out->near_median = m % 2 ? near[m / 2] : 0.5 * (near[m / 2 - 1] + near[m / 2]);
     while (out->copies < m && near[out->copies] < s->copy_radius)
@@ -290,10 +289,6 @@ const char *lw_scorer_distance(const lw_scorer *s)
 const char *lw_scorer_reference(const lw_scorer *s)
 {
     return s->reference_name;
-}
-double lw_scorer_copy_radius(const lw_scorer *s)
-{
-    return s->copy_radius;
 }
 const lw_dataset *lw_scorer_heldout(const lw_scorer *s)
 {

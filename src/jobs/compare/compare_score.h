@@ -42,8 +42,8 @@ typedef struct lw_score {
     lw_interval fd;    /* Frechet distance to the reference, 95 % */
     double diversity;  /* within-class spread / that of real pictures */
     double colour;     /* distance of colour statistics; 0: right, near 1: gray */
-    double near_median, near_min; /* RMS per number to the nearest training picture */
-    int64_t near_n;               /* pictures looked at for it */
+    double near_median,
+        near_min;       /* RMS per number to the nearest training picture, of the first 1,000 */
     int64_t copies;     /* of those, closer to a training picture than scorer.copy_radius */
     int64_t duplicates; /* of those, that close to another of the set */
 } lw_score;
@@ -65,7 +65,6 @@ const char *lw_scorer_features(
     const lw_scorer *s); /* "the reader's pooled features (96 numbers)" */
 const char *lw_scorer_reference(const lw_scorer *s); /* "5,000 held-out pictures" */
 const char *lw_scorer_distance(const lw_scorer *s);  /* "Frechet distance, resnet56" */
-double lw_scorer_copy_radius(const lw_scorer *s);
 const lw_dataset *lw_scorer_heldout(const lw_scorer *s);
 const lw_dataset *lw_scorer_training(const lw_scorer *s);
 /* Up to n held-out pictures that are not in the reference; x [n][h][w][3], classes [n]. Returns how

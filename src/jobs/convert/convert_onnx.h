@@ -29,8 +29,6 @@ typedef struct lw_onnx {
     lw_onnx_val last;
 } lw_onnx;
 
-enum { LW_ONNX_RANK = 8 }; /* of shapes made on the way */
-
 /* Attributes of the node that is added next. */
 void lw_onnx_int(lw_onnx *m, const char *name, int64_t v);
 void lw_onnx_ints(lw_onnx *m, const char *name, const int64_t *v, int n);

@@ -306,10 +306,9 @@ static int init(demo *d)
 
 static int compare(demo *d, lw_compare_result *out)
 {
-    const lw_compare_stage stages[] = {
-        {"encoder (of drift)", lw_str_c(&d->dir[LW_DEMO_ENCODER]), 0},
-        {"judge", lw_str_c(&d->dir[LW_DEMO_JUDGE]), 0},
-        {"reader", lw_str_c(&d->dir[LW_DEMO_READER]), 0}};
+    const lw_compare_stage stages[] = {{"encoder (of drift)", lw_str_c(&d->dir[LW_DEMO_ENCODER])},
+                                       {"judge", lw_str_c(&d->dir[LW_DEMO_JUDGE])},
+                                       {"reader", lw_str_c(&d->dir[LW_DEMO_READER])}};
     lw_compare_config c = {
         .drift = lw_str_c(&d->dir[LW_DEMO_DRIFT]),
         .ddpm = lw_str_c(&d->dir[LW_DEMO_DDPM]),

@@ -254,10 +254,3 @@ void lw_search_proof(const lw_search *s, lw_proof_origin *origin)
         origin[i - 1] = s->nodes[s->chain[i]].origin;
     origin[s->found - 1] = s->last;
 }
-
-const lw_atom *lw_search_state(const lw_search *s, int32_t i, int32_t *n)
-{
-    const node *x = &s->nodes[s->chain[i]];
-    *n = (int32_t)(x[1].first - x->first);
-    return s->goal + x->first;
-}

@@ -49,8 +49,6 @@ void lw_search_free(lw_search **pp);
 int lw_search_run(lw_search *s, lw_atom query, lw_search_result *out);
 /* The steps of the proof just found, first to last: origin[depth]. */
 void lw_search_proof(const lw_search *s, lw_proof_origin *origin);
-/* State before step i of that proof; *n goals. */
-const lw_atom *lw_search_state(const lw_search *s, int32_t i, int32_t *n);
 
 /* Bytes of states, goals and table that the search holds now: never more than `memory`. */
 size_t lw_search_bytes(const lw_search *s);

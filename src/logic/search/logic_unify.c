@@ -300,7 +300,6 @@ static void with_rule(building *s, int32_t number, int32_t next_var)
     memset(value, 0, (size_t)r->n_vars * sizeof *value);
     if (!unify_head(s, r, &b, value))
         return;
-    s->d->rule_fired = true;
     for (int32_t k = 0; k < r->n_vars; k++)
         value[k] = value[k] ? bound(&b, value[k]) : next_var + k;
     s->m = 0;
@@ -333,7 +332,7 @@ void lw_derive(lw_derivation *d, const lw_atom *state, int32_t n)
     s.n = n;
     s.stop = s.over = false;
     s.facts_prove = facts_may_prove(&s);
-    d->proved = d->rule_fired = false;
+    d->proved = false;
     d->proof = 0;
     d->emitted = 0;
     d->facts_cut = d->successors_cut = 0;

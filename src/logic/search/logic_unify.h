@@ -45,7 +45,6 @@ typedef struct lw_derivation {
     /* what came of it */
     bool proved;           /* a successor without goals: nothing else counts then */
     lw_proof_origin proof; /* how */
-    bool rule_fired;
     int32_t emitted;
     int64_t facts_cut;      /* matching facts behind max_fact_pairs */
     int64_t successors_cut; /* behind max_successors */
