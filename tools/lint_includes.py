@@ -16,9 +16,9 @@ for row in re.findall(r"^ *lw_folder\(([^)]*)\)", (SRC.parent / "CMakeLists.txt"
 
 # header -> the only files that may include it
 ONLY = {
-    "pthread.h": ["base/thread/pool.c", "base/thread/ring.c", "base/thread/mailbox.c", "base/log.c"],
+    "pthread.h": ["base/thread/", "base/log.c"],
     "threads.h": [],
-    "stdatomic.h": ["base/thread/pool.c", "base/thread/ring.c", "base/memory.c", "backend/backend.c"],
+    "stdatomic.h": ["base/thread/pool.c", "base/memory.c", "backend/backend.c"],
     "immintrin.h": ["kernels/"],
 }
 

@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread/thread.h"
 
 struct lw_mailbox {
     pthread_mutex_t lock;
@@ -44,16 +44,11 @@ int lw_mailbox_new(bool keep_all, lw_mailbox **out)
     return 0;
 }
 
-/* Signals are for the main thread: this one is started with all of them blocked. */
 static int start(lw_mailbox *m, void *(*run)(void *), lw_mailbox_fn *fn, void *arg)
 {
-    sigset_t all, old;
     m->fn = fn;
     m->arg = arg;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int why = pthread_create(&m->thread, NULL, run, m);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int why = lw_thread_start(&m->thread, NULL, run, m);
     if (why != 0)
         return lw_fail(LW_ENOMEM, "cannot start a thread: %s", strerror(why));
     m->started = true;

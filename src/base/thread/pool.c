@@ -22,7 +22,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,6 +33,7 @@
 #include "base/memory.h"
 #include "base/sys/sys.h"
 #include "base/sys/sys_cores.h"
+#include "base/thread/thread.h"
 
 static const double spin_seconds = 40e-6, yield_seconds = 400e-6;
 enum { CLAIM_BITS = 16, MOST_CLAIMS = (1 << CLAIM_BITS) - 2 };
@@ -305,17 +305,13 @@ static int start_worker(lw_pool *p, int i)
     if (chosen)
         why = pthread_attr_setaffinity_np(&attr, sizeof cpus, &cpus.set);
     if (why == 0)
-        why = pthread_create(&p->workers[i].thread, &attr, worker_main, &p->workers[i]);
+        why = lw_thread_start(&p->workers[i].thread, &attr, worker_main, &p->workers[i]);
     pthread_attr_destroy(&attr);
     return why;
 }
 
-/* Signals are for the main thread: workers are started with all of them blocked. */
 static int start_workers(lw_pool *p)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     int why = 0;
     for (int i = 0; i < p->size - 1 && why == 0; i++) {
         p->workers[i] = (pool_worker){.pool = p, .number = i + 1};
@@ -323,7 +319,6 @@ static int start_workers(lw_pool *p)
         if (why == 0)
             p->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (why != 0)
         return lw_fail(LW_ENOMEM, "cannot start thread %d of %d: %s", p->started + 1, p->size,
                        strerror(why));

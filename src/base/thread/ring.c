@@ -7,12 +7,12 @@
 #include "base/thread/ring.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread/thread.h"
 
 struct lw_ring {
     pthread_mutex_t lock;
@@ -54,14 +54,9 @@ static void *produce(void *arg)
     }
 }
 
-/* Signals are for the main thread: the producer is started with all of them blocked. */
 static int start_thread(lw_ring *r)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int why = pthread_create(&r->thread, NULL, produce, r);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int why = lw_thread_start(&r->thread, NULL, produce, r);
     if (why != 0)
         return lw_fail(LW_ENOMEM, "cannot start a loader thread: %s", strerror(why));
     r->started = true;
