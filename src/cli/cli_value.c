@@ -241,18 +241,6 @@ int lw_opt_set_text(const lw_opts *o, lw_opt_ref ref, const char *what, const ch
     return 0;
 }
 
-/* The shortest decimal that reads back to the same float: 0.1f is 0.1, not 0.10000000149. */
-static json_t *json_of_float(float v)
-{
-    char text[32];
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)v);
-        if (strtof(text, NULL) == v)
-            break;
-    }
-    return lw_json_real(strtod(text, NULL));
-}
-
 static json_t *json_of_choice(const lw_option *row, int32_t value)
 {
     const char *p = row->choices;
@@ -269,7 +257,7 @@ static json_t *json_of_element(lw_opt_type type, const void *field, int i)
     case LW_OPT_I32S:
         return json_integer(((const int32_t *)field)[i]);
     case LW_OPT_F32S:
-        return json_of_float(((const float *)field)[i]);
+        return lw_json_float(((const float *)field)[i]);
     case LW_OPT_F64S:
         return lw_json_real(((const double *)field)[i]);
     default:
@@ -290,7 +278,7 @@ json_t *lw_opt_get_json(lw_opt_ref ref)
     case LW_OPT_I64:
         return json_integer(*(const int64_t *)field);
     case LW_OPT_F32:
-        return json_of_float(*(const float *)field);
+        return lw_json_float(*(const float *)field);
     case LW_OPT_F64:
         return lw_json_real(*(const double *)field);
     case LW_OPT_TEXT:

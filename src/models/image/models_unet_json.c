@@ -34,18 +34,6 @@ static json_t *block_types(const lw_unet_config *c, bool down)
     return a;
 }
 
-/* The double whose shortest text is the float's: 1e-5f is written as 1e-05. */
-static json_t *neat(float x)
-{
-    char text[32];
-    for (int digits = 1; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)x);
-        if (strtof(text, NULL) == x)
-            break;
-    }
-    return lw_json_real(strtod(text, NULL));
-}
-
 /* Keys that diffusers does not know; written only where they say something. */
 static void put_extras(json_t *j, const lw_unet_config *c)
 {
@@ -56,7 +44,7 @@ static void put_extras(json_t *j, const lw_unet_config *c)
     if (c->null_class)
         json_object_set_new(j, "leeway_null_class", json_integer(c->classes));
     if (c->alpha > 0)
-        json_object_set_new(j, "leeway_alpha", neat(c->alpha));
+        json_object_set_new(j, "leeway_alpha", lw_json_float(c->alpha));
     if (c->noise_h > 0)
         json_object_set_new(j, "leeway_noise_shape", json_pack("[i, i]", c->noise_h, c->noise_w));
     if (lw_unet_condition_channels(c) > 0)
@@ -90,13 +78,13 @@ static void put_semantics(json_t *j, const lw_unet_config *c)
 {
     json_object_set_new(j, "norm_num_groups", json_integer(c->norm_groups));
     json_object_set_new(j, "attn_norm_num_groups", json_integer(c->norm_groups));
-    json_object_set_new(j, "norm_eps", neat(c->norm_eps));
-    json_object_set_new(j, "dropout", neat(c->dropout));
+    json_object_set_new(j, "norm_eps", lw_json_float(c->norm_eps));
+    json_object_set_new(j, "dropout", lw_json_float(c->dropout));
     json_object_set_new(j, "act_fn", json_string("silu"));
     json_object_set_new(j, "add_attention", json_boolean(c->mid_attn));
     json_object_set_new(j, "mid_block_scale_factor",
                         c->mid_scale == 0.0f || c->mid_scale == 1.0f ? json_integer(1)
-                                                                     : neat(c->mid_scale));
+                                                                     : lw_json_float(c->mid_scale));
     json_object_set_new(j, "mid_block_type", json_string("UNetMidBlock2D"));
     json_object_set_new(j, "center_input_sample", json_false());
     json_object_set_new(j, "time_embedding_type", json_string("positional"));
