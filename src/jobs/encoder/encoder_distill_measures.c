@@ -45,22 +45,12 @@ static double shared(const lw_distill_measures *m)
 
 /* ---- the student's --------------------------------------------------------------------------- */
 
-/* Rows of a dataset through the student. */
+/* A key of rows of a dataset. */
 typedef struct source {
-    const lw_dataset *data;
     const int64_t *rows;
     lw_real_features *real;
     int32_t key;
 } source;
-
-static int load_images(void *self, int64_t first, int64_t n, void *images)
-{
-    const source *s = self;
-    for (int64_t i = 0; i < n; i++)
-        lw_data_get(s->data, s->rows[first + i], false,
-                    (float *)images + i * lw_data_row_size(s->data));
-    return 0;
-}
 
 static int load_features(void *self, int64_t first, int64_t n, void *x)
 {
@@ -78,12 +68,13 @@ static int32_t pooled_width(const lw_distill *d)
 static int run_loss(lw_distill *d, double *out)
 {
     lw_distill_measures *m = &d->m;
+    lw_drawn drawn = {m->near.held.data, m->near.held.drawn};
     source s[LW_MAX_PREDICTED];
     char name[LW_MAX_PREDICTED][40];
-    lw_feed feed[2 + LW_MAX_PREDICTED] = {{.name = "images", .fill = load_images, .self = s},
+    lw_feed feed[2 + LW_MAX_PREDICTED] = {{.name = "images", .fill = lw_drawn_fill, .self = &drawn},
                                           {.name = "loss", .out = m->loss}};
     for (int32_t k = 0; k < d->keys.n; k++) {
-        s[k] = (source){m->near.held.data, m->near.held.drawn, m->real, k};
+        s[k] = (source){drawn.rows, m->real, k};
         feed[2 + k] = (lw_feed){.name = lw_distill_name(name[k], "teacher", &d->keys.key[k]),
                                 .fill = load_features,
                                 .self = &s[k]};

@@ -52,24 +52,18 @@ void lw_unit_vectors(float *x, int64_t n, int32_t dim)
     }
 }
 
-/* Rows of a dataset. */
-typedef struct source {
-    const lw_dataset *data;
-    const int64_t *rows;
-} source;
-
-static int load_images(void *self, int64_t first, int64_t n, void *images)
+int lw_drawn_fill(void *self, int64_t first, int64_t n, void *images)
 {
-    const source *s = self;
+    const lw_drawn *s = self;
     for (int64_t i = 0; i < n; i++)
         lw_data_get(s->data, s->rows[first + i], false,
                     (float *)images + i * lw_data_row_size(s->data));
     return 0;
 }
 
-static int encode(lw_forward *f, source s, int64_t n, int32_t dim, float *out)
+static int encode(lw_forward *f, lw_drawn s, int64_t n, int32_t dim, float *out)
 {
-    const lw_feed feed[] = {{.name = "images", .fill = load_images, .self = &s},
+    const lw_feed feed[] = {{.name = "images", .fill = lw_drawn_fill, .self = &s},
                             {.name = "pooled", .out = out}};
     LW_TRY(lw_forward_rows(f, "evaluate", n, feed, 2, NULL));
     lw_unit_vectors(out, n, dim);
@@ -78,8 +72,8 @@ static int encode(lw_forward *f, source s, int64_t n, int32_t dim, float *out)
 
 int lw_neighbours_encode(lw_neighbours *n, lw_forward *f, int32_t dim)
 {
-    LW_TRY(encode(f, (source){n->p->data, n->train_drawn}, n->among, dim, n->base));
-    return encode(f, (source){n->held.data, n->held.drawn}, n->queries, dim, n->query);
+    LW_TRY(encode(f, (lw_drawn){n->p->data, n->train_drawn}, n->among, dim, n->base));
+    return encode(f, (lw_drawn){n->held.data, n->held.drawn}, n->queries, dim, n->query);
 }
 
 int lw_neighbours_look(const lw_neighbours *n, int32_t dim, int64_t *near)

@@ -21,6 +21,13 @@ typedef struct lw_neighbours {
     int64_t *near;          /* [queries][LW_NEIGHBOURS], of base */
 } lw_neighbours;
 
+/* Rows of a dataset in their drawn order, and a feed's fill with their pictures. */
+typedef struct lw_drawn {
+    const lw_dataset *data;
+    const int64_t *rows;
+} lw_drawn;
+int lw_drawn_fill(void *self, int64_t first, int64_t n, void *images);
+
 /* Opens the held-out rows and makes room for vectors of up to `dim` numbers. train_drawn: rows of the
  * training data in their drawn order; copied. Borrows p. LW_EUSAGE: too few training pictures.
  * Cleared in any case. */

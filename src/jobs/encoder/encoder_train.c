@@ -13,6 +13,7 @@
 #include "jobs/encoder/encoder_distill.h"
 #include "jobs/encoder/encoder_judge.h"
 #include "jobs/encoder/encoder_mae.h"
+#include "jobs/encoder/encoder_neighbours.h"
 #include "jobs/encoder/encoder_settle.h"
 #include "session/session_forward.h"
 
@@ -117,15 +118,6 @@ static int prepare(void *self, lw_train_job *job)
     return lw_forward_of(r->p.dev, &g, NULL, LW_SLAB_EMA, "the classifier", &r->test);
 }
 
-static int load(void *self, int64_t first, int64_t n, void *images)
-{
-    const lw_picture_held *h = self;
-    const lw_dataset *d = h->data;
-    for (int64_t i = 0; i < n; i++)
-        lw_data_get(d, h->drawn[first + i], false, (float *)images + i * lw_data_row_size(d));
-    return 0;
-}
-
 static int evaluate(void *self, int64_t step, json_t *row)
 {
     encoder_run *r = self;
@@ -136,7 +128,8 @@ static int evaluate(void *self, int64_t step, json_t *row)
     int32_t k = r->net.classes;
     int64_t n = LW_MIN(r->held.data->n, 2000), right = 0;
     LW_CLEANUP(lw_free) float *y = lw_calloc((size_t)(n * k), sizeof *y);
-    const lw_feed feed[] = {{.name = "images", .fill = load, .self = &r->held},
+    lw_drawn drawn = {r->held.data, r->held.drawn};
+    const lw_feed feed[] = {{.name = "images", .fill = lw_drawn_fill, .self = &drawn},
                             {.name = "logits", .out = y}};
     (void)step;
     if (!y)
