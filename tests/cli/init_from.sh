@@ -53,6 +53,8 @@ expect 2 $ddpm --steps 6 --init-from first --output-dir parts --resume
 err_has '--init-from first (was folder)'
 expect 2 $ddpm --steps 6 --init-from folder --init-weights model --output-dir parts --resume
 err_has '--init-weights model (was ema)'
+expect 2 $ddpm --steps 6 --init-from folder --attn-resolutions '' --output-dir parts --resume
+err_has "--attn-resolutions '' (was 8)"
 mv gone folder
 
 # a generator of the other kind, and the others

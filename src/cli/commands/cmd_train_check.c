@@ -4,24 +4,12 @@
 
 #include "cli/commands/cmd_train.h"
 
-/* An option's value as it is typed. */
 static void add_value(const json_t *v, lw_str *out)
 {
-    char text[32];
-    if (json_is_string(v))
-        lw_str_add(out, json_string_value(v));
-    else if (json_is_real(v))
-        lw_str_add(out, lw_f64_text(text, json_real_value(v)));
-    else if (json_is_integer(v))
-        lw_str_addf(out, "%lld", (long long)json_integer_value(v));
-    else if (json_is_boolean(v))
-        lw_str_add(out, json_is_true(v) ? "true" : "false");
-    else if (!v || json_array_size(v) == 0)
+    if (!v || json_is_null(v))
         lw_str_add(out, "none");
-    for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++) {
-        lw_str_add(out, i ? "," : "");
-        add_value(json_array_get(v, i), out);
-    }
+    else
+        lw_json_typed(v, out);
 }
 
 /* Compares one row of both tables; appends "--lr 0.001 (was 0.002)" to the list it belongs to. */

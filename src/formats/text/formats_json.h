@@ -47,6 +47,9 @@ json_t *lw_json_float(float x);
  * are the shortest text that reads back to the same double; keys keep insertion order; NULL is
  * null. */
 void lw_json_dump(const json_t *v, int indent, lw_str *out);
+/* Appends a scalar, or a list of them, as the value of an option: bare, with commas between, '' for an
+ * empty list. */
+void lw_json_typed(const json_t *v, lw_str *out);
 int lw_json_save(const char *path, const json_t *v); /* pretty (2), newline at the end, atomic */
 
 /*

@@ -142,3 +142,22 @@ void lw_json_dump(const json_t *v, int indent, lw_str *out)
         lw_json_lose();
     out->failed |= lw_json_lost();
 }
+
+void lw_json_typed(const json_t *v, lw_str *out)
+{
+    char text[32];
+    if (json_is_string(v))
+        lw_str_add(out, json_string_value(v));
+    else if (json_is_integer(v))
+        lw_str_addf(out, "%lld", (long long)json_integer_value(v));
+    else if (json_is_real(v))
+        lw_str_add(out, lw_f64_text(text, json_real_value(v)));
+    else if (json_is_boolean(v))
+        lw_str_add(out, json_is_true(v) ? "true" : "false");
+    else if (json_is_array(v) && json_array_size(v) == 0)
+        lw_str_add(out, "''");
+    for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++) {
+        lw_str_add(out, i ? "," : "");
+        lw_json_typed(json_array_get(v, i), out);
+    }
+}

@@ -79,24 +79,6 @@ void lw_demo_drop(lw_demo_recipe *r)
         lw_json_drop(&r->options[i]);
 }
 
-/* A scalar as one word; lists with commas. */
-static void add_value(const json_t *v, lw_str *out)
-{
-    char buf[32];
-    if (json_is_string(v))
-        lw_str_add(out, json_string_value(v));
-    else if (json_is_integer(v))
-        lw_str_addf(out, "%lld", (long long)json_integer_value(v));
-    else if (json_is_real(v))
-        lw_str_add(out, lw_f64_text(buf, json_real_value(v)));
-    for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++) {
-        lw_str_add(out, i ? "," : "");
-        add_value(json_array_get(v, i), out);
-    }
-    if (json_is_array(v) && json_array_size(v) == 0)
-        lw_str_add(out, "''");
-}
-
 void lw_demo_command(const json_t *options, lw_str *out)
 {
     const char *key;
@@ -112,7 +94,7 @@ void lw_demo_command(const json_t *options, lw_str *out)
             lw_str_addf(&word, "--%s%s", json_is_true(value) ? "" : "no-", key);
         } else {
             lw_str_addf(&word, "--%s ", key);
-            add_value(value, &word);
+            lw_json_typed(value, &word);
         }
         bool wrap = out->len - column + word.len > 110;
         lw_str_add(out, wrap ? " \\\n    " : " ");
