@@ -31,6 +31,7 @@ void lw_clean(char *buf, size_t size, const char *text); /* into a buffer, cut w
 /* Bytes of the UTF-8 character at s (n >= 1 bytes left), 0: none begins there. Surrogates and
  * overlong forms are none (RFC 3629). */
 size_t lw_utf8_size(const unsigned char *s, size_t n);
+int32_t lw_utf8_length(const char *s); /* characters, not bytes */
 
 bool lw_str_eq(const char *a, const char *b);
 bool lw_str_starts(const char *s, const char *prefix);

@@ -19,6 +19,14 @@ size_t lw_utf8_size(const unsigned char *s, size_t n)
     return size;
 }
 
+int32_t lw_utf8_length(const char *s)
+{
+    int32_t n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
 /* Valid, and neither C0, DEL or C1 nor one that turns the direction of what follows (U+202A to
  * U+202E, U+2066 to U+2069) or ends a line (U+2028, U+2029). */
 static bool harmless(const unsigned char *s, size_t size)

@@ -38,9 +38,7 @@ void lw_image_text(lw_image *im, int32_t x, int32_t y, int32_t scale, const uint
 
 int32_t lw_text_width(const char *text, int32_t scale)
 {
-    int32_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
+    int32_t n = lw_utf8_length(text);
     return n > 0 ? (6 * n - 1) * scale : 0;
 }
 

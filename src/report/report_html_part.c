@@ -37,7 +37,7 @@ void lw_html_inline(lw_str *out, const char *text)
     }
 }
 
-static const char *mark_class(lw_mark mark)
+const char *lw_html_mark(lw_mark mark)
 {
     static const char *const names[] = {"", " good", " bad", " warn", " muted", " strong"};
     return names[mark];
@@ -59,7 +59,7 @@ void lw_html_cards(lw_html *h, const lw_card *cards, size_t n)
     lw_str *b = &h->body;
     lw_str_add(b, "<div class=\"cards\">\n");
     for (size_t i = 0; i < n; i++) {
-        lw_str_addf(b, "<div class=\"card%s\"><div class=\"k\">", mark_class(cards[i].mark));
+        lw_str_addf(b, "<div class=\"card%s\"><div class=\"k\">", lw_html_mark(cards[i].mark));
         lw_html_inline(b, cards[i].label);
         lw_str_add(b, "</div><div class=\"v\">");
         lw_html_inline(b, cards[i].value);
@@ -97,7 +97,7 @@ void lw_html_text(lw_html *h, const char *text)
 
 void lw_html_note(lw_html *h, lw_mark mark, const char *text)
 {
-    lw_str_addf(&h->body, "<div class=\"note%s\">", mark_class(mark));
+    lw_str_addf(&h->body, "<div class=\"note%s\">", lw_html_mark(mark));
     lw_html_inline(&h->body, text);
     lw_str_add(&h->body, "</div>\n");
 }

@@ -14,5 +14,7 @@ struct lw_html {
 
 /* Escapes text and turns **bold** and `code` into elements; an unmatched mark stays as it is. */
 void lw_html_inline(lw_str *out, const char *text);
+/* The class of a mark behind other classes: " good"; "" for none. */
+const char *lw_html_mark(lw_mark mark);
 
 #endif

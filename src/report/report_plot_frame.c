@@ -35,10 +35,7 @@ const char *lw_svg_color(int color, size_t position)
 
 double lw_svg_width(const char *text, int size)
 {
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return 0.58 * size * n;
+    return 0.58 * size * lw_utf8_length(text);
 }
 
 void lw_svg_text(lw_str *out, double x, double y, const char *anchor, const char *color, int size,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "report/report_html.h"
+#include "report/report_html_parts.h"
 
 void lw_table_clear(lw_table *t)
 {
@@ -104,15 +104,6 @@ int lw_table_ok(const lw_table *t)
     return t->failed ? lw_fail(LW_ENOMEM, "no memory for a table") : 0;
 }
 
-/* Characters, not bytes. */
-static int width_of(const char *s)
-{
-    int n = 0;
-    for (; *s; s++)
-        n += ((unsigned char)*s & 0xc0) != 0x80;
-    return n;
-}
-
 /* For a terminal: the texts of cells come from files too. */
 static void clean_cells(const lw_table *t, lw_table *out)
 {
@@ -134,7 +125,7 @@ static int column_width(const lw_table *t, size_t column)
 {
     int w = 0;
     for (size_t r = 0; r <= lw_table_rows(t); r++)
-        w = LW_MAX(w, width_of(cell_at(t, r, column)));
+        w = LW_MAX(w, lw_utf8_length(cell_at(t, r, column)));
     return w;
 }
 
@@ -146,7 +137,7 @@ void lw_table_text(const lw_table *t, lw_str *out)
     for (size_t r = 0; t->columns && r <= lw_table_rows(&clean); r++) {
         for (size_t c = 0; c < t->columns; c++) {
             const char *s = cell_at(&clean, r, c);
-            int room = column_width(&clean, c) - width_of(s);
+            int room = column_width(&clean, c) - lw_utf8_length(s);
             int left = t->align[c] == LW_RIGHT ? room : t->align[c] == LW_CENTER ? room / 2 : 0;
             bool last = c + 1 == t->columns;
             lw_str_addf(out, "%*s%s%*s", left, "", s, last ? 0 : room - left + 2, "");
@@ -187,12 +178,11 @@ static const char *sign_of(lw_mark mark)
 static void html_cell(const lw_table *t, size_t row, size_t column, lw_str *out)
 {
     static const char *const aligns[] = {"l", "r", "c"};
-    static const char *const marks[] = {"", " good", " bad", " warn", " muted", " strong"};
     size_t i = row * t->columns + column;
     lw_mark mark = i < t->n ? t->cells[i].mark : LW_MARK_NONE;
     const char *scope = row == 0 ? " scope=\"col\"" : column == 0 ? " scope=\"row\"" : "";
     lw_str_addf(out, "<t%c%s class=\"%s%s\">%s", *scope ? 'h' : 'd', scope,
-                aligns[t->align[column]], marks[mark], sign_of(mark));
+                aligns[t->align[column]], lw_html_mark(mark), sign_of(mark));
     lw_html_escape(out, cell_at(t, row, column));
     lw_str_addf(out, "</t%c>", *scope ? 'h' : 'd');
 }
