@@ -50,6 +50,9 @@ void lw_html_plots(lw_html *h, const char *const *svgs, const char *const *capti
 void lw_html_table(lw_html *h, const lw_table *t, const char *title, const char *note);
 /* Preformatted text (a command, a config) that can be folded away under its title. */
 void lw_html_fold(lw_html *h, const char *title, const char *text);
+/* The same of a file in dir; where it cannot be read the reason is its text, where there is none
+ * nothing is added. */
+void lw_html_fold_file(lw_html *h, const char *title, const char *dir, const char *name);
 /* The same around any parts, between begin and end; paper shows them all. */
 void lw_html_fold_begin(lw_html *h, const char *title);
 void lw_html_fold_end(lw_html *h);

@@ -215,6 +215,20 @@ void lw_html_fold(lw_html *h, const char *title, const char *text)
     lw_html_fold_end(h);
 }
 
+void lw_html_fold_file(lw_html *h, const char *title, const char *dir, const char *name)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_free) char *text = NULL;
+    size_t n;
+    lw_path_join(&path, dir, name);
+    if (!lw_path_exists(lw_str_c(&path)))
+        return;
+    bool failed = lw_file_read(lw_str_c(&path), 0, &text, &n) < 0;
+    lw_html_fold(h, title, failed ? lw_errmsg() : text);
+    if (failed)
+        lw_errclear();
+}
+
 void lw_html_links(lw_html *h, const char *const *pairs, size_t n_pairs)
 {
     lw_str_add(&h->body, "<p class=\"links\">");

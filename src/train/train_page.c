@@ -121,16 +121,6 @@ static int add_film(const char *dir, lw_html *page)
     return 0;
 }
 
-static void add_file(const char *dir, const char *name, const char *title, lw_html *page)
-{
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_free) char *text = NULL;
-    size_t n;
-    lw_path_join(&path, dir, name);
-    if (lw_path_exists(lw_str_c(&path)) && lw_file_read(lw_str_c(&path), 0, &text, &n) == 0)
-        lw_html_fold(page, title, text);
-}
-
 int lw_run_page_write(const char *dir, const lw_train_job *job, const char *whole,
                       const lw_train_result *r)
 {
@@ -148,7 +138,7 @@ int lw_run_page_write(const char *dir, const lw_train_job *job, const char *whol
         add_film(dir, page) < 0) /* a spoilt log spoils no run */
         lw_log(LW_LOG_WARN, "train", "%s: the page lacks parts: %s", dir, lw_errmsg());
     lw_html_section(page, "How to do it again");
-    add_file(dir, "command.txt", "Commands", page);
-    add_file(dir, "config.yaml", "config.yaml", page);
+    lw_html_fold_file(page, "Commands", dir, "command.txt");
+    lw_html_fold_file(page, "config.yaml", dir, "config.yaml");
     return lw_html_save(page, lw_path_join(&path, dir, "report.html"));
 }

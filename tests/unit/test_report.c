@@ -268,6 +268,32 @@ static lw_html *make_page(const lw_image *im)
     return h;
 }
 
+/* However long; one that cannot be read is not passed over, and leaves no message behind. */
+static void files_are_folded_into_a_page(void **state)
+{
+    (void)state;
+    enum { LONG = 100000 };
+    static char text[LONG + 5];
+    lw_html *h = NULL;
+    lw_str page = {0};
+    memset(text, 'x', LONG);
+    memcpy(text + LONG, "end\n", 5);
+    assert_ok(lw_file_write(in_scratch("config.yaml"), text, LONG + 4));
+    assert_ok(lw_mkdirs(in_scratch("command.txt")));
+    assert_ok(lw_html_new("a run", "here", &h));
+    lw_errclear();
+    lw_html_fold_file(h, "the config", scratch, "config.yaml");
+    lw_html_fold_file(h, "the commands", scratch, "command.txt");
+    lw_html_fold_file(h, "nothing", scratch, "missing");
+    assert_string_equal(lw_errmsg(), "");
+    assert_ok(lw_html_render(h, &page));
+    assert_non_null(strstr(lw_str_c(&page), "xend"));
+    assert_non_null(strstr(lw_str_c(&page), "command.txt: "));
+    assert_null(strstr(lw_str_c(&page), "nothing"));
+    lw_html_free(&h);
+    lw_str_clear(&page);
+}
+
 static void a_page_is_whole_escaped_and_alone(void **state)
 {
     (void)state;
@@ -323,6 +349,7 @@ int main(void)
         cmocka_unit_test(tables_have_three_forms),
         cmocka_unit_test(numbers_keep_their_digits),
         cmocka_unit_test(base64_has_its_known_answers),
+        cmocka_unit_test(files_are_folded_into_a_page),
         cmocka_unit_test(a_page_is_whole_escaped_and_alone),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -128,16 +128,6 @@ static void add_meaning(const comparing *w, lw_html *page)
     lw_html_list(page, items, n);
 }
 
-static void add_config(lw_html *page, const char *title, const char *run)
-{
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_free) char *text = NULL;
-    size_t n;
-    lw_path_join(&path, run, "config.yaml");
-    if (lw_path_exists(lw_str_c(&path)) && lw_file_read(lw_str_c(&path), 65536, &text, &n) == 0)
-        lw_html_fold(page, title, text);
-}
-
 static void add_settings(const comparing *w, lw_html *page)
 {
     char text[160], rss[32], time[32];
@@ -145,14 +135,14 @@ static void add_settings(const comparing *w, lw_html *page)
     lw_compare_links(w, page);
     if (w->c->commands)
         lw_html_fold(page, "Commands that make all of it again", w->c->commands);
-    add_config(page, "config.yaml of drift", w->c->drift);
+    lw_html_fold_file(page, "config.yaml of drift", w->c->drift, "config.yaml");
     for (int i = 0; i < w->n_others; i++) {
         snprintf(text, sizeof text, "config.yaml of %s", w->other[i].name);
-        add_config(page, text, w->other[i].run);
+        lw_html_fold_file(page, text, w->other[i].run, "config.yaml");
     }
     for (int i = 0; i < w->c->n_stages; i++) {
         snprintf(text, sizeof text, "config.yaml of %s", w->c->stages[i].name);
-        add_config(page, text, w->c->stages[i].run);
+        lw_html_fold_file(page, text, w->c->stages[i].run, "config.yaml");
     }
     snprintf(text, sizeof text,
              "This comparison took %s; the most memory this process held was %s.",
