@@ -52,7 +52,7 @@ static int fill(const lw_st_file *f, const store_match *m, float *slab, float *w
 
 static int fill_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const store_match *m)
 {
-    size_t bytes = sizeof(float) * (size_t)LW_MAX(s->floats, 16);
+    size_t bytes = lw_store_slab_bytes(s);
     LW_CLEANUP(lw_free) float *wide = lw_calloc((size_t)largest_source(m), sizeof *wide);
     float *fresh = lw_bulk_alloc(bytes); /* filled aside, so that a bad file changes nothing */
     int rc = wide && fresh ? fill(f, m, fresh, wide) : LW_ENOMEM;

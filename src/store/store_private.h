@@ -38,6 +38,8 @@ typedef struct store_pieces {
     size_t n, cap;
 } store_pieces;
 
+/* What is allocated of a slab. */
+size_t lw_store_slab_bytes(const lw_store *s);
 /* A whole slab as the host sees it, brought up to date; NULL: no such slab. */
 float *lw_store_host(const lw_store *s, lw_slab slab);
 

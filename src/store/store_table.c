@@ -7,7 +7,7 @@
 
 enum { ALIGN_FLOATS = 16 }; /* 64 bytes */
 
-static size_t slab_bytes(const lw_store *s)
+size_t lw_store_slab_bytes(const lw_store *s)
 {
     return sizeof(float) * (size_t)LW_MAX(s->floats, ALIGN_FLOATS);
 }
@@ -72,19 +72,19 @@ static int place(void *self, const lw_memory *memory)
     float *p[LW_SLABS] = {NULL};
     size_t all = 0;
     for (int i = 0; i < LW_SLABS; i++)
-        all += s->slab[i] ? slab_bytes(s) : 0;
+        all += s->slab[i] ? lw_store_slab_bytes(s) : 0;
     int rc = memory->fits ? memory->fits(memory->self, all) : 0;
     for (int i = 0; i < LW_SLABS && rc == 0; i++) {
-        p[i] = s->slab[i] ? lw_memory_alloc(memory, slab_bytes(s)) : NULL;
+        p[i] = s->slab[i] ? lw_memory_alloc(memory, lw_store_slab_bytes(s)) : NULL;
         rc = s->slab[i] && !p[i] ? LW_ENOMEM : 0;
     }
     for (int i = 0; i < LW_SLABS && rc < 0; i++)
-        lw_memory_free(memory, &p[i], slab_bytes(s));
+        lw_memory_free(memory, &p[i], lw_store_slab_bytes(s));
     if (rc < 0)
         return lw_fail_in(rc, "parameter store on the device: ");
     for (int i = 0; i < LW_SLABS; i++) {
         if (p[i])
-            memory->write(memory->self, p[i], s->slab[i], slab_bytes(s));
+            memory->write(memory->self, p[i], s->slab[i], lw_store_slab_bytes(s));
         s->there[i] = p[i];
     }
     s->memory = memory;
@@ -125,8 +125,8 @@ void lw_store_free(lw_store **pp)
         return;
     for (int i = 0; i < LW_SLABS; i++) {
         if (s->there[i] != s->slab[i])
-            lw_memory_free(s->memory, &s->there[i], slab_bytes(s));
-        lw_bulk_free(&s->slab[i], slab_bytes(s));
+            lw_memory_free(s->memory, &s->there[i], lw_store_slab_bytes(s));
+        lw_bulk_free(&s->slab[i], lw_store_slab_bytes(s));
     }
     lw_free(&s->entry);
     lw_arena_free(&s->arena);
@@ -155,7 +155,7 @@ int lw_store_fix(lw_store *s)
     for (int i = 0; i < LW_SLABS; i++) {
         if (!has_slab(s, i) || s->slab[i])
             continue;
-        s->there[i] = s->slab[i] = lw_bulk_alloc(slab_bytes(s));
+        s->there[i] = s->slab[i] = lw_bulk_alloc(lw_store_slab_bytes(s));
         if (!s->slab[i])
             return lw_fail_in(LW_ENOMEM, "parameter store: ");
     }
@@ -205,7 +205,7 @@ int64_t lw_store_param_count(const lw_store *s)
 
 size_t lw_store_bytes(const lw_store *s)
 {
-    return slab_bytes(s) * (s->frozen ? 1u : (size_t)LW_SLABS);
+    return lw_store_slab_bytes(s) * (s->frozen ? 1u : (size_t)LW_SLABS);
 }
 
 float *lw_store_slab(const lw_store *s, lw_slab slab, int64_t *floats)
@@ -224,7 +224,7 @@ int64_t lw_store_slabs(const lw_store *s, float *slab[LW_SLABS])
 float *lw_store_host(const lw_store *s, lw_slab slab)
 {
     if (s->there[slab] != s->slab[slab] && !s->edited[slab])
-        s->memory->read(s->memory->self, s->slab[slab], s->there[slab], slab_bytes(s));
+        s->memory->read(s->memory->self, s->slab[slab], s->there[slab], lw_store_slab_bytes(s));
     return s->slab[slab];
 }
 
@@ -243,7 +243,7 @@ float *lw_store_edit(lw_store *s, int32_t i, lw_slab slab)
 void lw_store_touch(lw_store *s, lw_slab slab)
 {
     if (s->there[slab] != s->slab[slab] && s->edited[slab])
-        s->memory->write(s->memory->self, s->there[slab], s->slab[slab], slab_bytes(s));
+        s->memory->write(s->memory->self, s->there[slab], s->slab[slab], lw_store_slab_bytes(s));
     s->edited[slab] = false;
     s->version[slab]++;
 }
