@@ -115,7 +115,8 @@ static int add_net(lw_battery *b, const char *spec)
     if (n->prepared)
         lw_preparation_print(&n->preparation, &line);
     else
-        lw_str_add(&line, "pictures as they are, in [-1,1]");
+        lw_str_add(&line,
+                   "pictures as they are, in [-1,1]"); /* in keys of caches: stays as it is */
     snprintf(net.preparation, sizeof net.preparation, "%s", lw_str_c(&line));
     name_net(b, &net);
     b->net[b->n++] = net;

@@ -16,16 +16,21 @@ static void set(lw_contract *c, lw_contract_key key, const char *value)
     snprintf(c->value[key], sizeof c->value[key], "%s", value);
 }
 
+void lw_contract_preparation(const lw_network *n, lw_str *out)
+{
+    if (n->prepared)
+        lw_preparation_print(&n->preparation, out);
+    else
+        lw_str_add(out, "byte / 127.5 - 1");
+}
+
 void lw_contract_of(const lw_network *n, int32_t precision, int32_t h, int32_t w, lw_contract *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     bool sized = lw_network_sized(n);
     char hash[32];
     *out = (lw_contract){0};
-    if (n->prepared)
-        lw_preparation_print(&n->preparation, &text);
-    else
-        lw_str_add(&text, "byte / 127.5 - 1");
+    lw_contract_preparation(n, &text);
     if (!sized)
         lw_str_addf(&text, ", pictures of %dx%d", (int)w, (int)h);
     snprintf(hash, sizeof hash, "%016" PRIx64, lw_store_hash(n->store, LW_SLAB_PARAM));

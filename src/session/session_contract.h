@@ -14,7 +14,7 @@ typedef enum lw_contract_key {
     LW_CONTRACT_ENCODER,     /* "resnet56" */
     LW_CONTRACT_HASH,        /* of its weights */
     LW_CONTRACT_LAYER,       /* "pooled" */
-    LW_CONTRACT_PREPARATION, /* in words: lw_preparation_print, and the size of what stays as it is */
+    LW_CONTRACT_PREPARATION, /* lw_contract_preparation, and the size of what stays as it is */
     LW_CONTRACT_DTYPE,       /* of products: "f32", "bf16", "int8" */
     LW_CONTRACT_KEYS
 } lw_contract_key;
@@ -25,6 +25,8 @@ typedef struct lw_contract {
     char value[LW_CONTRACT_KEYS][320];
 } lw_contract;
 
+/* How a network's pictures are prepared, in words: lw_preparation_print, or "byte / 127.5 - 1". */
+void lw_contract_preparation(const lw_network *n, lw_str *out);
 /* Of `pooled` in the precision (lw_num) on pictures of h x w, which counts where the encoder takes
  * them as they are. */
 void lw_contract_of(const lw_network *n, int32_t precision, int32_t h, int32_t w, lw_contract *out);

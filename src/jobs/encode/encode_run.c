@@ -44,13 +44,9 @@ static int open_network(encode_state *s)
     const lw_network *n = s->net;
     if (n->generator || n->def->decoder || n->channels > LW_MAX_CHANNELS)
         return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
-    if (n->prepared) {
-        LW_CLEANUP(lw_str_clear) lw_str text = {0};
-        lw_preparation_print(&n->preparation, &text);
-        snprintf(s->out->preparation, sizeof s->out->preparation, "%s", lw_str_c(&text));
-    } else {
-        snprintf(s->out->preparation, sizeof s->out->preparation, "byte / 127.5 - 1");
-    }
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    lw_contract_preparation(n, &text);
+    snprintf(s->out->preparation, sizeof s->out->preparation, "%s", lw_str_c(&text));
     return 0;
 }
 
