@@ -95,10 +95,11 @@ LW_API int lw_set_log(int level, lw_log_function call, void *self);
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* Called on the caller's thread between batches; each may be NULL. */
+/* Called on the caller's thread: progress and cancel between batches (of lw_sampler_pictures cancel, like
+ * preview, behind every evaluation). Each may be NULL. */
 typedef struct lw_callbacks {
     size_t size;
-    void *self; /* handed to both */
+    void *self; /* handed to all */
     /* `done` of `total` rows are finished. */
     void (*progress)(void *self, int64_t done, int64_t total);
     /* Not 0: stop. The call under way returns LW_ERROR_STOPPED; rows finished so far are
@@ -138,7 +139,7 @@ typedef struct lw_model lw_model;
 
 typedef struct lw_model_info {
     size_t size;         /* set by the caller */
-    const char *kind;    /* "unet", "dit" or "encoder" */
+    const char *kind;    /* "unet", "dit", "encoder", "decoder" or "rehearsal" */
     const char *network; /* "UNet2DModel", "leeway", "resnet20", ...; lives as long as the model */
     int64_t parameters;
     int channels;   /* of its input pictures */
@@ -152,7 +153,7 @@ typedef struct lw_model_info {
 
 /* path: a model folder (config.json and safetensors weights, as diffusers and Leeway write them), a
  * run directory (newest checkpoint, averaged weights), a checkpoint, or the weights file of a known
- * ResNet. */
+ * encoder. */
 LW_API int lw_model_open(const char *path, lw_model **model);
 LW_API void lw_model_close(lw_model **model);
 LW_API int lw_model_describe(const lw_model *model, lw_model_info *info);

@@ -356,8 +356,8 @@ def _device(device):
 # ---- models --------------------------------------------------------------------------------------
 
 class Model(_Owned):
-    """A network and its weights: kind ("unet", "encoder"), network, parameters, channels,
-    image_size, classes, class_names, latent, method ("ddpm", "drift", None), noise_size. Closing it closes
+    """A network and its weights: kind ("unet", "dit", "encoder", "decoder", "rehearsal"), network, parameters, channels,
+    image_size, classes, class_names, latent, method ("ddpm", "drift", "flow", None), noise_size. Closing it closes
     its samplers. One GPU computes with it: load it again for another."""
 
     _close = "lw_model_close"
