@@ -7,7 +7,7 @@
  *                            |                 no: decode once, under a file lock, then rename
  *                            v
  *                        lw_dataset --> lw_loader (ring of filled batches)
- *                                   --> lw_class_draw (groups of a drift step)
+ *                                   --> lw_class_sampler_draw (groups of a drift step)
  *                                   --> lw_data_check, lw_data_sheet
  *                                   --> lw_junk (pictures a judge must refuse)
  *                                   --> lw_view_make (a picture seen another way)

@@ -84,7 +84,7 @@ int lw_kge_score(lw_kge *k, const lw_atom *atoms, int64_t n, float *out);
 /* log sigmoid(score), without loss of digits far out. */
 double lw_kge_log(double score);
 
-/* Sets name, self and log_score of the fusion with proofs (prove_eval.h); k must live as
+/* Sets name, self and log_score of the fusion with proofs (rank_job.h); k must live as
  * long as they are used. */
 int lw_kge_plausibility(lw_kge *k, lw_prove_kge *out);
 
