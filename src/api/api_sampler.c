@@ -100,12 +100,8 @@ typedef struct watching {
 /* [n][H][W][C] -> [n,C,H,W] */
 static void to_planes(const lw_network *net, const float *x, int64_t n, float *y)
 {
-    int64_t plane = (int64_t)lw_picture_side(net) * lw_picture_side(net),
-            c = lw_picture_channels(net);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t p = 0; p < plane; p++)
-            for (int64_t k = 0; k < c; k++)
-                y[(i * c + k) * plane + p] = x[(i * plane + p) * c + k];
+    int64_t side = lw_picture_side(net);
+    lw_rows_transpose(y, x, n, side * side, lw_picture_channels(net));
 }
 
 static bool should_stop(void *self)

@@ -203,8 +203,7 @@ void lw_forward_advance(lw_forward *f)
     lw_exec_advance(f->exec);
 }
 
-/* rows of [C,H,W] <-> rows of [H,W,C]; both are [pixels] x [channels] matrices, transposed. */
-static void transpose(float *dst, const float *src, int64_t rows, int64_t r, int64_t c)
+void lw_rows_transpose(float *dst, const float *src, int64_t rows, int64_t r, int64_t c)
 {
     for (int64_t n = 0; n < rows; n++, src += r * c, dst += r * c)
         for (int64_t i = 0; i < r; i++)
@@ -240,7 +239,7 @@ int lw_forward_set(lw_forward *f, const lw_port *p, int64_t rows, const void *da
     LW_TRY(lw_forward_bind(f, p, NULL));
     void *dst = lw_forward_input(f, p->name);
     if (f->planar && p->rank == 4)
-        transpose(dst, data, rows, p->shape[1], p->shape[2] * p->shape[3]);
+        lw_rows_transpose(dst, data, rows, p->shape[1], p->shape[2] * p->shape[3]);
     else
         memcpy(dst, data, (size_t)rows * p->bytes);
     return 0;
@@ -250,7 +249,7 @@ int lw_forward_get(const lw_forward *f, const lw_port *p, int64_t rows, void *da
 {
     const void *src = lw_forward_output(f, p->name);
     if (f->planar && p->rank == 4)
-        transpose(data, src, rows, p->shape[2] * p->shape[3], p->shape[1]);
+        lw_rows_transpose(data, src, rows, p->shape[2] * p->shape[3], p->shape[1]);
     else
         memcpy(data, src, (size_t)rows * p->bytes);
     return lw_forward_failed(f);

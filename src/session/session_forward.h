@@ -66,6 +66,8 @@ int lw_forward_rows(lw_forward *f, const char *what, int64_t rows, const lw_feed
 
 /* ---- one batch ------------------------------------------------------------------------------- */
 
+/* rows of [r][c] as rows of [c][r]: pictures from [H,W,C] to [C,H,W] are [pixels][channels], and back. */
+void lw_rows_transpose(float *dst, const float *src, int64_t rows, int64_t r, int64_t c);
 /* LW_EFORMAT: a class outside its range, among any number of rows of an input. */
 int lw_forward_check(const lw_forward *f, const lw_port *p, int64_t rows, const void *data);
 /* Copies the first rows of a port, at most a batch. LW_EFORMAT as above; LW_EDEVICE as below. */

@@ -72,10 +72,7 @@ static int write_npy(const sampling *s)
     LW_CLEANUP(lw_free) float *y = lw_calloc((size_t)(s->c->n * plane * c), sizeof *y);
     if (!y)
         return LW_ENOMEM;
-    for (int64_t i = 0; i < s->c->n; i++)
-        for (int64_t p = 0; p < plane; p++)
-            for (int64_t k = 0; k < c; k++)
-                y[(i * c + k) * plane + p] = s->x[(i * plane + p) * c + k];
+    lw_rows_transpose(y, s->x, s->c->n, plane, c);
     return lw_npy_save(s->c->output, LW_ELEM_F32, 4, shape, y);
 }
 
