@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/observer.h"
+#include "base/pixel.h"
 #include "base/thread/mailbox.h"
 #include "base/thread/pool.h"
 #include "base/thread/ring.h"

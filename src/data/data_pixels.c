@@ -49,15 +49,13 @@ void lw_gray_to_rgb(float *x, int64_t n)
 void lw_data_from_u8(const uint8_t *src, int64_t n, float *dst)
 {
     for (int64_t i = 0; i < n; i++)
-        dst[i] = (float)src[i] / 127.5f - 1.0f;
+        dst[i] = lw_pixel_f32(src[i]);
 }
 
 void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst)
 {
-    for (int64_t i = 0; i < n; i++) {
-        float v = (src[i] + 1.0f) * 127.5f;
-        dst[i] = v >= 255.0f ? 255 : v > 0.0f ? (uint8_t)(v + 0.5f) : 0; /* NaN: 0 */
-    }
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = lw_pixel_u8(src[i]);
 }
 
 void lw_bilinear_at(const float *src, int32_t h, int32_t w, int32_t n, float y, float x, float *out)

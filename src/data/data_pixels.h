@@ -35,7 +35,7 @@ int lw_channels_check(const char *what, int32_t from, int32_t to);
 void lw_channels_convert(const uint8_t *src, int64_t n, int32_t from, int32_t to, uint8_t *dst);
 /* n gray floats in x become n RGB pixels, [3 n]. */
 void lw_gray_to_rgb(float *x, int64_t n);
-/* Bytes as floats in [-1, 1], x / 127.5 - 1, and back: round((x + 1) * 127.5), clamped. n numbers. */
+/* lw_pixel_f32 and lw_pixel_u8 of n numbers. */
 void lw_data_from_u8(const uint8_t *src, int64_t n, float *dst);
 void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst);
 /* out [n]: bilinear sample of [h][w][n] at (y, x) in pixels (0: the centre of the first), clamped to the

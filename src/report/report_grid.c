@@ -8,14 +8,6 @@
 #include "base/base.h"
 #include "report/report_font.h"
 
-uint8_t lw_pixel_u8(float v)
-{
-    float s = (v + 1.0f) * 127.5f; /* as lw_data_to_u8: files hold what measures see */
-    if (!(s > 0))                  /* also NaN */
-        return 0;
-    return s >= 255 ? 255 : (uint8_t)(s + 0.5f);
-}
-
 static void put_dot(lw_image *im, int32_t x, int32_t y, const uint8_t rgb[3])
 {
     if (x >= 0 && y >= 0 && x < im->width && y < im->height)

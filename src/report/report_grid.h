@@ -22,8 +22,6 @@ typedef struct lw_grid {
 /* x: [n][h][w][channels] in [-1, 1], values outside are clipped, NaN is drawn magenta. n >= 1. */
 int lw_grid_f32(const lw_grid *g, const float *x, int32_t n, int32_t h, int32_t w, lw_image *out);
 int lw_grid_u8(const lw_grid *g, const uint8_t *x, int32_t n, int32_t h, int32_t w, lw_image *out);
-/* One value: -1 -> 0, 0 -> 128, 1 -> 255. */
-uint8_t lw_pixel_u8(float v);
 
 /* Pictures side by side, aligned at the top, `gap` pixels apart, each under its title (titles may
  * be NULL). White background. */

@@ -75,18 +75,6 @@ static inline uint8_t lw_pixels_difference(const lw_pixels *p, const int32_t of[
     return (uint8_t)LW_MIN(v, 255);
 }
 
-/* As lw_data_from_u8 and lw_data_to_u8. */
-static inline float lw_pixels_float(uint8_t byte)
-{
-    return (float)byte / 127.5f - 1.0f;
-}
-
-static inline uint8_t lw_pixels_byte(float x)
-{
-    float v = (x + 1.0f) * 127.5f;
-    return v >= 255.0f ? 255 : v > 0.0f ? (uint8_t)(v + 0.5f) : 0; /* NaN: 0 */
-}
-
 /* Pixels x, x + 1, .. of a line; one of bytes and floats is not NULL. */
 static inline void lw_pixels_to_line(uint8_t *bytes, float *floats, const uint8_t *frame,
                                      const lw_pixels *p, ptrdiff_t line, ptrdiff_t x)
@@ -106,7 +94,7 @@ static inline void lw_pixels_to_line(uint8_t *bytes, float *floats, const uint8_
             if (bytes)
                 bytes[at + k] = rgb[k];
             else
-                floats[at + k] = lw_pixels_float(rgb[k]);
+                floats[at + k] = lw_pixel_f32(rgb[k]);
         }
     }
 }
@@ -117,7 +105,7 @@ static inline void lw_pixels_read(uint8_t rgb[3], const uint8_t *bytes, const fl
 {
     const ptrdiff_t at = (LW_MIN(line, p->h - 1) * p->w + LW_MIN(x, p->w - 1)) * 3;
     for (int k = 0; k < 3; k++)
-        rgb[k] = bytes ? bytes[at + k] : lw_pixels_byte(floats[at + k]);
+        rgb[k] = bytes ? bytes[at + k] : lw_pixel_u8(floats[at + k]);
 }
 
 /* The differences that pixels from x on of a band share. */

@@ -283,8 +283,8 @@ static void put_condition(const lw_restored *r, int64_t i, bool mirrored, const 
     for (int32_t k = 0; k < r->crops; k++, to += pixels * pitch) {
         take(r, r->worse + (size_t)i * frame_bytes(r), k, mirrored, crop);
         for (int64_t p = 0; p < pixels; p++) {
-            for (int c = 0; c < 3 && frame; c++)
-                to[p * pitch + c] = (float)crop[p * 3 + c] / 127.5f - 1;
+            if (frame)
+                lw_data_from_u8(crop + p * 3, 3, to + p * pitch);
             for (int32_t m = 0; m < r->o.previous; m++)
                 memcpy(to + p * pitch + 3 * (frame + m),
                        h->at + (size_t)m * h->one + (size_t)((k * pixels + p) * 3), 3 * sizeof *to);
