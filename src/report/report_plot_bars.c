@@ -31,7 +31,7 @@ static bool has_range(const lw_bar *b)
     return b->low < b->high;
 }
 
-static void choose_axis(lw_frame *f, const lw_bar *bars, size_t n)
+static void choose_axis(lw_plot_frame *f, const lw_bar *bars, size_t n)
 {
     static const double decades = 100;
     const bool log = f->plot->log_x;
@@ -60,7 +60,7 @@ static const char *color_of(const lw_bar *b)
 }
 
 /* The bar from x0 to x1, or the dot at x1. */
-static void draw_value(lw_frame *f, const lw_bar *b, double x0, double x1, double y)
+static void draw_value(lw_plot_frame *f, const lw_bar *b, double x0, double x1, double y)
 {
     lw_str *out = f->out;
     bool dots = f->plot->dots;
@@ -78,10 +78,10 @@ static void draw_value(lw_frame *f, const lw_bar *b, double x0, double x1, doubl
 }
 
 /* An end of a range: a tick, or the tip of an arrow where the axis does not reach it. side: -1, 1. */
-static double draw_end(lw_frame *f, double v, int side, double y)
+static double draw_end(lw_plot_frame *f, double v, int side, double y)
 {
     bool cut = !lw_axis_has(&f->x, v) || (side < 0 ? v < f->x.lo : v > f->x.hi);
-    double x = !cut ? lw_frame_at_x(f, v) : side < 0 ? f->left : f->right;
+    double x = !cut ? lw_plot_frame_at_x(f, v) : side < 0 ? f->left : f->right;
     if (cut)
         lw_str_addf(f->out, "M%.1f %.1fL%.1f %.1fL%.1f %.1f", x - 6 * side, y - 4, x, y,
                     x - 6 * side, y + 4);
@@ -91,7 +91,7 @@ static double draw_end(lw_frame *f, double v, int side, double y)
 }
 
 /* Returns where it ends. */
-static double draw_range(lw_frame *f, const lw_bar *b, double y)
+static double draw_range(lw_plot_frame *f, const lw_bar *b, double y)
 {
     lw_str_add(f->out, "<path fill=\"none\" stroke-width=\"1.5\" d=\"");
     double x0 = draw_end(f, b->low, -1, y), x1 = draw_end(f, b->high, 1, y);
@@ -101,15 +101,15 @@ static double draw_range(lw_frame *f, const lw_bar *b, double y)
     return x1;
 }
 
-static void draw_bar(lw_frame *f, const lw_bar *b, double y)
+static void draw_bar(lw_plot_frame *f, const lw_bar *b, double y)
 {
     char buf[32];
     lw_str *out = f->out;
     const char *text = b->muted ? "muted" : "fg";
     lw_svg_text(out, f->left - 10, y + BAR / 2.0 + 4, "end", text, 12, false, b->name);
-    double zero = lw_frame_at_x(f, f->x.log ? f->x.lo : 0), end = zero;
+    double zero = lw_plot_frame_at_x(f, f->x.log ? f->x.lo : 0), end = zero;
     if (lw_axis_has(&f->x, b->value)) {
-        end = lw_frame_at_x(f, b->value);
+        end = lw_plot_frame_at_x(f, b->value);
         draw_value(f, b, zero, end, y);
         if (has_range(b))
             end = fmax(end, draw_range(f, b, y + BAR / 2.0));
@@ -121,7 +121,7 @@ static void draw_bar(lw_frame *f, const lw_bar *b, double y)
 void lw_plot_bars(const lw_plot *p, const lw_bar *bars, size_t n, lw_str *out)
 {
     char buf[32];
-    lw_frame f = {.out = out, .plot = p};
+    lw_plot_frame f = {.out = out, .plot = p};
     double names = 0, texts = 0, rows = 0;
     for (size_t i = 0; i < n; i++) {
         names = fmax(names, lw_svg_width(bars[i].name, 12));
@@ -136,8 +136,8 @@ void lw_plot_bars(const lw_plot *p, const lw_bar *bars, size_t n, lw_str *out)
     f.top = top;
     f.bottom = f.height - bottom;
     choose_axis(&f, bars, n);
-    lw_frame_open(&f);
-    lw_frame_x_axis(&f);
+    lw_plot_frame_open(&f);
+    lw_plot_frame_x_axis(&f);
     double y = f.top + 4;
     for (size_t i = 0; i < n; i++) {
         if (heads_group(bars, i)) {
@@ -150,5 +150,5 @@ void lw_plot_bars(const lw_plot *p, const lw_bar *bars, size_t n, lw_str *out)
     if (n == 0)
         lw_svg_text(out, (f.left + f.right) / 2, f.top + 20, "middle", "muted", 13, false,
                     "no data");
-    lw_frame_close(&f);
+    lw_plot_frame_close(&f);
 }

@@ -49,7 +49,7 @@ void lw_svg_text(lw_str *out, double x, double y, const char *anchor, const char
     lw_str_add(out, "</text>\n");
 }
 
-void lw_frame_open(lw_frame *f)
+void lw_plot_frame_open(lw_plot_frame *f)
 {
     lw_str_addf(
         f->out,
@@ -69,17 +69,17 @@ void lw_frame_open(lw_frame *f)
         lw_svg_text(f->out, 0, 17, "start", "fg", 15, true, f->plot->title);
 }
 
-void lw_frame_close(lw_frame *f)
+void lw_plot_frame_close(lw_plot_frame *f)
 {
     lw_str_add(f->out, "</svg>\n");
 }
 
-double lw_frame_at_x(const lw_frame *f, double v)
+double lw_plot_frame_at_x(const lw_plot_frame *f, double v)
 {
     return f->left + lw_axis_at(&f->x, v) * (f->right - f->left);
 }
 
-double lw_frame_at_y(const lw_frame *f, double v)
+double lw_plot_frame_at_y(const lw_plot_frame *f, double v)
 {
     return f->bottom - lw_axis_at(&f->y, v) * (f->bottom - f->top);
 }
@@ -89,19 +89,19 @@ static void line(lw_str *out, double x1, double y1, double x2, double y2)
     lw_str_addf(out, "<path d=\"M%.1f %.1fL%.1f %.1f\"/>", x1, y1, x2, y2);
 }
 
-void lw_frame_x_axis(lw_frame *f)
+void lw_plot_frame_x_axis(lw_plot_frame *f)
 {
     char buf[32];
     lw_str_add(f->out, "<g stroke-width=\"1\"");
     lw_svg_paint(f->out, "stroke", "grid");
     lw_str_add(f->out, ">");
     for (int i = 0; i < f->x.n_ticks; i++)
-        line(f->out, lw_frame_at_x(f, f->x.ticks[i]), f->top, lw_frame_at_x(f, f->x.ticks[i]),
-             f->bottom);
+        line(f->out, lw_plot_frame_at_x(f, f->x.ticks[i]), f->top,
+             lw_plot_frame_at_x(f, f->x.ticks[i]), f->bottom);
     lw_str_add(f->out, "</g>\n");
     double end = -1e9; /* of the last label: crowded ones are left out */
     for (int i = 0; i < f->x.n_ticks; i++) {
-        double x = lw_frame_at_x(f, f->x.ticks[i]);
+        double x = lw_plot_frame_at_x(f, f->x.ticks[i]);
         const char *label = lw_axis_label(&f->x, buf, f->x.ticks[i]);
         double half = lw_svg_width(label, 12) / 2;
         if (x - half < end + 4)
@@ -114,17 +114,17 @@ void lw_frame_x_axis(lw_frame *f)
                     f->plot->x_label);
 }
 
-void lw_frame_y_axis(lw_frame *f)
+void lw_plot_frame_y_axis(lw_plot_frame *f)
 {
     char buf[32];
     lw_str_add(f->out, "<g stroke-width=\"1\"");
     lw_svg_paint(f->out, "stroke", "grid");
     lw_str_add(f->out, ">");
     for (int i = 0; i < f->y.n_ticks; i++)
-        line(f->out, f->left, lw_frame_at_y(f, f->y.ticks[i]), f->right,
-             lw_frame_at_y(f, f->y.ticks[i]));
+        line(f->out, f->left, lw_plot_frame_at_y(f, f->y.ticks[i]), f->right,
+             lw_plot_frame_at_y(f, f->y.ticks[i]));
     lw_str_add(f->out, "</g>\n");
     for (int i = 0; i < f->y.n_ticks; i++)
-        lw_svg_text(f->out, f->left - 8, lw_frame_at_y(f, f->y.ticks[i]) + 4, "end", "muted", 12,
-                    false, lw_axis_label(&f->y, buf, f->y.ticks[i]));
+        lw_svg_text(f->out, f->left - 8, lw_plot_frame_at_y(f, f->y.ticks[i]) + 4, "end", "muted",
+                    12, false, lw_axis_label(&f->y, buf, f->y.ticks[i]));
 }

@@ -25,21 +25,22 @@ bool lw_axis_has(const lw_axis *a, double v);
 const char *lw_axis_label(const lw_axis *a, char buf[32], double v);
 
 /* The drawing area inside a picture of width x height; y grows downwards. */
-typedef struct lw_frame {
+typedef struct lw_plot_frame {
     lw_str *out;
     const lw_plot *plot;
     double width, height;
     double left, top, right, bottom; /* edges of the drawing area */
     lw_axis x, y;
-} lw_frame;
+} lw_plot_frame;
 
 /* Opens <svg>, draws background and title. width and height already set. */
-void lw_frame_open(lw_frame *f);
-void lw_frame_close(lw_frame *f);
-void lw_frame_x_axis(lw_frame *f); /* ticks, grid lines, label; left..bottom must be set */
-void lw_frame_y_axis(lw_frame *f);
-double lw_frame_at_x(const lw_frame *f, double v);
-double lw_frame_at_y(const lw_frame *f, double v);
+void lw_plot_frame_open(lw_plot_frame *f);
+void lw_plot_frame_close(lw_plot_frame *f);
+void lw_plot_frame_x_axis(
+    lw_plot_frame *f); /* ticks, grid lines, label; left..bottom must be set */
+void lw_plot_frame_y_axis(lw_plot_frame *f);
+double lw_plot_frame_at_x(const lw_plot_frame *f, double v);
+double lw_plot_frame_at_y(const lw_plot_frame *f, double v);
 
 /* fill or stroke in a theme colour: name "fg", "muted", "line", "grid", "panel" or "1".."8" of the
  * palette. */

@@ -45,7 +45,7 @@ static range find_range(const lw_plot *p, const lw_series *series, size_t n)
 
 /* Entries of the legend in rows between left and right; returns the height used: none for one
  * curve, which the title names. */
-static double legend(lw_frame *f, const lw_series *series, size_t n, double top)
+static double legend(lw_plot_frame *f, const lw_series *series, size_t n, double top)
 {
     double x = f->left, y = top;
     if (n == 1 && f->plot->title)
@@ -68,15 +68,15 @@ static double legend(lw_frame *f, const lw_series *series, size_t n, double top)
     return y + 20 - top;
 }
 
-static void point(lw_frame *f, const lw_series *s, size_t i, bool *pen)
+static void point(lw_plot_frame *f, const lw_series *s, size_t i, bool *pen)
 {
-    lw_str_addf(f->out, "%c%.1f %.1f", *pen ? 'L' : 'M', lw_frame_at_x(f, x_of(s, i)),
-                lw_frame_at_y(f, s->y[i]));
+    lw_str_addf(f->out, "%c%.1f %.1f", *pen ? 'L' : 'M', lw_plot_frame_at_x(f, x_of(s, i)),
+                lw_plot_frame_at_y(f, s->y[i]));
     *pen = true;
 }
 
 /* Emits the run [from, to) of points that share a pixel column: first, extremes in order, last. */
-static void column(lw_frame *f, const lw_series *s, size_t from, size_t to, bool *pen)
+static void column(lw_plot_frame *f, const lw_series *s, size_t from, size_t to, bool *pen)
 {
     size_t lo = from, hi = from;
     for (size_t i = from; i < to; i++) {
@@ -90,12 +90,12 @@ static void column(lw_frame *f, const lw_series *s, size_t from, size_t to, bool
 }
 
 /* No line goes to it or from it: it is seen only as a dot. */
-static bool alone(const lw_frame *f, const lw_series *s, size_t i)
+static bool alone(const lw_plot_frame *f, const lw_series *s, size_t i)
 {
     return (i == 0 || !usable(f->plot, s, i - 1)) && (i + 1 == s->n || !usable(f->plot, s, i + 1));
 }
 
-static void curve(lw_frame *f, const lw_series *s, const char *color, bool faint)
+static void curve(lw_plot_frame *f, const lw_series *s, const char *color, bool faint)
 {
     bool pen = false, thin = s->n > (size_t)(f->right - f->left) * 2;
     lw_str_addf(f->out, "<path fill=\"none\" stroke-width=\"%s\" stroke-linejoin=\"round\"%s%s",
@@ -110,9 +110,9 @@ static void curve(lw_frame *f, const lw_series *s, const char *color, bool faint
             continue;
         }
         size_t to = i + 1;
-        long pixel = lrint(lw_frame_at_x(f, x_of(s, i)));
+        long pixel = lrint(lw_plot_frame_at_x(f, x_of(s, i)));
         while (thin && to < s->n && usable(f->plot, s, to) &&
-               lrint(lw_frame_at_x(f, x_of(s, to))) == pixel)
+               lrint(lw_plot_frame_at_x(f, x_of(s, to))) == pixel)
             to++;
         column(f, s, i, to, &pen);
         i = to;
@@ -122,7 +122,7 @@ static void curve(lw_frame *f, const lw_series *s, const char *color, bool faint
         if (!usable(f->plot, s, i) || !(s->dots || alone(f, s, i)))
             continue;
         lw_str_addf(f->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"",
-                    lw_frame_at_x(f, x_of(s, i)), lw_frame_at_y(f, s->y[i]));
+                    lw_plot_frame_at_x(f, x_of(s, i)), lw_plot_frame_at_y(f, s->y[i]));
         lw_svg_paint(f->out, "fill", color);
         lw_str_addf(f->out, "><title>%.6g: %.6g</title></circle>\n", x_of(s, i), s->y[i]);
     }
@@ -150,7 +150,7 @@ static bool is_smooth(const lw_series *s)
 }
 
 /* The curve; a smoothed one over its raw one, which turns faint. */
-static void draw(lw_frame *f, const lw_series *s, const char *color)
+static void draw(lw_plot_frame *f, const lw_series *s, const char *color)
 {
     if (!is_smooth(s)) {
         curve(f, s, color, false);
@@ -251,11 +251,11 @@ static int by_height(const void *a, const void *b)
 }
 
 /* Beside their points, from top to bottom, none over another near it. */
-static void draw_ends(lw_frame *f, line_end *ends, int n)
+static void draw_ends(lw_plot_frame *f, line_end *ends, int n)
 {
     for (int i = 0; i < n; i++) {
-        ends[i].x = lw_frame_at_x(f, ends[i].x) + 8;
-        ends[i].y = lw_frame_at_y(f, ends[i].y) + 4;
+        ends[i].x = lw_plot_frame_at_x(f, ends[i].x) + 8;
+        ends[i].y = lw_plot_frame_at_y(f, ends[i].y) + 4;
     }
     qsort(ends, (size_t)n, sizeof *ends, by_height);
     for (int i = 0; i < n; i++) {
@@ -267,10 +267,10 @@ static void draw_ends(lw_frame *f, line_end *ends, int n)
 }
 
 /* Above the drawing area: title, legend, name of the y axis. */
-static void head(lw_frame *f, const lw_series *series, size_t n)
+static void head(lw_plot_frame *f, const lw_series *series, size_t n)
 {
     double top = f->plot->title ? 28 : 4;
-    lw_frame_open(f);
+    lw_plot_frame_open(f);
     top += legend(f, series, n, top);
     if (f->plot->y_label) {
         lw_svg_text(f->out, 0, top + 12, "start", "muted", 12, false, f->plot->y_label);
@@ -282,7 +282,7 @@ static void head(lw_frame *f, const lw_series *series, size_t n)
 
 void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *out)
 {
-    lw_frame f = {.out = out, .plot = p};
+    lw_plot_frame f = {.out = out, .plot = p};
     line_end ends[ENDS_MAX];
     double labels = 0, values = 0;
     char buf[32];
@@ -297,13 +297,13 @@ void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *
     f.left = labels + 14;
     f.right = f.width - 14 - values;
     head(&f, series, n);
-    lw_frame_y_axis(&f);
-    lw_frame_x_axis(&f);
+    lw_plot_frame_y_axis(&f);
+    lw_plot_frame_x_axis(&f);
     if (!(r.x0 <= r.x1))
         lw_svg_text(out, (f.left + f.right) / 2, (f.top + f.bottom) / 2, "middle", "muted", 13,
                     false, "no data");
     for (size_t k = 0; k < n; k++)
         draw(&f, &series[k], lw_svg_color(series[k].color, k));
     draw_ends(&f, ends, n_ends);
-    lw_frame_close(&f);
+    lw_plot_frame_close(&f);
 }
