@@ -14,7 +14,7 @@ typedef struct quantize_cli {
 static const lw_option options[] = {
     {LW_OPT(quantize_cli, c.source), .name = "source", .path = LW_PATH_IN, .positional = true,
      .required = true,
-     .help = "run directory, checkpoint, model folder, or the weights file of a known ResNet"},
+     .help = "run directory, checkpoint, model folder, or the weights file of a known encoder"},
     {LW_OPT(quantize_cli, c.calibration), .name = "calibration", .path = LW_PATH_IN, .unit = "spec",
      .group = "Calibration",
      .help = "pictures an encoder reads, or a DDPM with noise on them; default: a generator's own "

@@ -20,8 +20,8 @@ static const lw_option options[] = {
     {LW_OPT(stream_cli, c.input), .name = "input", .path = LW_PATH_IN, .unit = "source",
      .group = "Frames",
      .help =
-         "FILE.y4m, FILE.mjpeg, FILE.mp4 (.mkv .mov .webm .avi), folder:DIR of pictures, - (y4m "
-         "on standard input), v4l2:/dev/videoN[:WxH], "
+         "FILE.y4m, FILE.mjpeg, FILE.mp4 (.mkv .mov .webm .avi), folder:DIR of pictures, - (y4m, "
+         "JPEGs or --raw frames on standard input), v4l2:/dev/videoN[:WxH], "
          "test[:WxH@FPS], a moving pattern with its frame number, or browser[:WxH@FPS], the "
          "camera of the page (--serve)"},
     {LW_OPT_LIST(stream_cli, c.output, c.n_outputs), .name = "output", .fallback = "null",
