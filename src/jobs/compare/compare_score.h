@@ -42,8 +42,7 @@ typedef struct lw_score {
     lw_interval fd;    /* Frechet distance to the reference, 95 % */
     double diversity;  /* within-class spread / that of real pictures */
     double colour;     /* distance of colour statistics; 0: right, near 1: gray */
-    double near_median,
-        near_min;       /* RMS per number to the nearest training picture, of the first 1,000 */
+    double near_median, near_min; /* RMS per number to the nearest training picture; of 1,000 */
     int64_t copies;     /* of those, closer to a training picture than scorer.copy_radius */
     int64_t duplicates; /* of those, that close to another of the set */
 } lw_score;
