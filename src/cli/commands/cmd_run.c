@@ -15,7 +15,7 @@ typedef struct run_cli {
 static const lw_option options[] = {
     {LW_OPT(run_cli, c.source), .name = "model", .path = LW_PATH_IN, .positional = true,
      .required = true,
-     .help = "run directory, checkpoint, model folder, or the weights file of a known ResNet"},
+     .help = "run directory, checkpoint, model folder, or the weights file of a known encoder"},
     {LW_OPT(run_cli, c.input), .name = "input", .path = LW_PATH_IN, .required = true, .unit = "npy",
      .group = "Input", .help = "pictures [N,C,H,W]"},
     {LW_OPT(run_cli, c.t), .name = "t", .path = LW_PATH_IN, .unit = "npy", .group = "Input",

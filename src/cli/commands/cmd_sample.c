@@ -64,7 +64,7 @@ static const lw_option options[] = {
     {LW_OPT(sample_cli, c.output), .name = "output", .path = LW_PATH_OUT_ANY, .required = true,
      .endings = ".png, a .npy, a .npz or a folder", .unit = "path", .group = "Output",
      .help =
-         "x.png: one grid; x.npy, or - for stdout: [N,3,H,W] f32 in [-1,1]; x.npz: u8 [N,H,W,3] "
+         "x.png: one grid; x.npy, or - for stdout: [N,C,H,W] f32 in [-1,1]; x.npz: u8 [N,H,W,C] "
          "as arr_0 and classes as arr_1, as evaluators of ADM read it; else a folder of "
          "pictures"},
     {.name = NULL}};

@@ -29,7 +29,7 @@ static const lw_option compare_options[] = {
      .help = "use averaged weights where there are any"},
     {LW_OPT(compare_cli, rule_score), .name = "rule-score", .choices = LW_RULE_SCORE_CHOICES,
      .fallback = "max-plus", .group = "Provers", .help = "of rules, as `prove rank` has it"},
-    {LW_OPT(compare_cli, candidates.precision), .name = "precision", .choices = "f32|bf16",
+    {LW_OPT(compare_cli, candidates.precision), .name = "precision", .choices = LW_PRECISION_TRAIN_CHOICES,
      .fallback = "f32", .group = "Provers", .help = "operands of the networks' products"},
     {LW_OPT(compare_cli, seeds), .name = "seeds", .fallback = "5", .min = 1, .max = 1000,
      .group = "Candidates",

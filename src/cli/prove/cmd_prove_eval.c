@@ -41,7 +41,7 @@ static const lw_option eval_options[] = {
      .help = "take the most probable successor, but draw one; uniform always draws"},
     {LW_OPT(eval_cli, temperature), .name = "temperature", .fallback = "0", .max = 1e6,
      .group = "Policy", .help = "logits are divided by it, 0: as the policy says"},
-    {LW_OPT(eval_cli, candidates.precision), .name = "precision", .choices = "f32|bf16",
+    {LW_OPT(eval_cli, candidates.precision), .name = "precision", .choices = LW_PRECISION_TRAIN_CHOICES,
      .fallback = "f32", .group = "Policy", .help = "operands of the network's products"},
     LW_PROVE_CANDIDATES_RULE(eval_cli, candidates, "Scores"),
     {LW_OPT(eval_cli, penalty), .name = "penalty", .fallback = "100", .max = 1e9, .group = "Scores",

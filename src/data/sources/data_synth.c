@@ -63,7 +63,6 @@ typedef struct stroke_set {
     int n;
     float ax[SEGMENTS], ay[SEGMENTS], dx[SEGMENTS], dy[SEGMENTS],
         inv[SEGMENTS]; /* start, step, 1/|step|^2 */
-    float half_width;
 } stroke_set;
 
 typedef struct pose {

@@ -133,7 +133,7 @@ static lw_interval judge(probe_state *s, int which, int32_t *answers)
         s->named[which][i] = (uint8_t)(s->named[which][i] + named);
         right += named;
     }
-    return lw_share_interval(right, n, 1.959964);
+    return lw_share_interval(right, n, LW_Z_95);
 }
 
 static int conclude(probe_state *s, const lw_battery_net *net)
@@ -168,7 +168,7 @@ static lw_interval majority(const probe_state *s, int which)
     int64_t n = s->set[which].n, k = 0;
     for (int64_t i = 0; i < n; i++)
         k += s->named[which][i] >= s->out->probes_needed;
-    return lw_share_interval(k, n, 1.959964);
+    return lw_share_interval(k, n, LW_Z_95);
 }
 
 static int run(probe_state *s, const fid_set set[2], const lw_observer *obs)
