@@ -194,7 +194,7 @@ static int check_ending(const char *what, const char *path, const char *endings)
     static const char *const kinds[] = {".bmp",         ".csv", ".gif",  ".html", ".jpeg", ".jpg",
                                         ".json",        ".mp4", ".npy",  ".npz",  ".png",  ".pt",
                                         ".safetensors", ".tif", ".tiff", ".txt",  ".webp", ".zip"};
-    if (!endings || lw_path_is_dir(path))
+    if (!endings || lw_path_is_dir(path) || lw_path_is_special(path))
         return 0;
     for (size_t i = 0; i < LW_COUNT(kinds); i++)
         if (lw_str_ends(path, kinds[i]) && !strstr(endings, kinds[i]))
