@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The run directory: what is written once, and the logs. */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -106,19 +103,6 @@ int lw_run_dir_refuse(const char *path)
     return 0;
 }
 
-/* Two processes in one directory would write over each other's logs and checkpoints. The lock goes
- * with the process, however it ends; file systems that know no locks go without. */
-static int lock_dir(lw_run_dir *d)
-{
-    d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->lock >= 0 && flock(d->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return lw_fail(LW_EUSAGE,
-                       "%s: another process is training into it: wait for it, stop it, or choose "
-                       "another --output-dir",
-                       d->path);
-    return 0;
-}
-
 int lw_run_dir_open(const lw_train_config *c, const char *job, int threads, const char *isa,
                     int64_t step, lw_run_dir *out)
 {
@@ -126,7 +110,7 @@ int lw_run_dir_open(const lw_train_config *c, const char *job, int threads, cons
     lw_str path = {0};
     int rc = d.path ? lw_mkdirs(d.path) : LW_ENOMEM;
     if (rc == 0)
-        rc = lock_dir(&d);
+        rc = lw_dir_lock(d.path, &d.lock);
     if (rc == 0)
         rc = check_parts(&d);
     if (rc == 0)
@@ -150,9 +134,7 @@ int lw_run_dir_open(const lw_train_config *c, const char *job, int threads, cons
 void lw_run_dir_close(lw_run_dir *d)
 {
     lw_events_close(&d->events);
-    if (d->lock >= 0)
-        close(d->lock);
-    d->lock = -1;
+    lw_lock_drop(&d->lock);
     lw_free(&d->path);
 }
 

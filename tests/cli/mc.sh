@@ -68,6 +68,15 @@ trials=exp0_nested_mc/enc
         rm -r b
     done
 
+    # one process at a time: at the start where the directory is there
+    mkdir taken
+    (
+        flock 9
+        expect 2 mc $common --models enc --passes 3 --trials 3 --output-dir taken
+        err_has 'taken: another process is writing into it: wait for it, stop it, or choose another --output-dir'
+    ) 9<taken || exit 1
+    rmdir taken || fails 'a second process wrote'
+
     # another seed: other masks
     expect 0 mc synth:16 --dropout 0.1 --seed 4 --num-images 11 --models enc --passes 3 --trials 3 --output-dir b
     if cmp -s a/$trials/exp0_trials_T3.npz b/$trials/exp0_trials_T3.npz; then fails 'a seed changes nothing'; fi

@@ -106,7 +106,7 @@ err_has '--data'
 (
     flock 9
     expect 2 $ddpm --steps 6 --output-dir whole --resume
-    err_has 'another process is training into it'
+    err_has 'another process is writing into it'
 ) 9<whole || exit 1
 expect 2 $ddpm --output-dir x
 expect 2 $ddpm --steps 1 --output-dir x --batch-szie 3

@@ -31,6 +31,14 @@ out_has '"attraction_only"'
 out_has '"repulsion_2_0x"'
 [ "$(grep -c '"final_loss"' a/toy_results.json)" -eq 3 ] || fails 'rows of toy_results.json'
 
+# one process at a time
+(
+    flock 9
+    expect 2 $toy --ablation repulsion_1_5x --resume --output-dir a
+    err_has 'a: another process is writing into it: wait for it, stop it, or choose another --output-dir'
+) 9<a || exit 1
+[ "$(grep -c '"final_loss"' a/toy_results.json)" -eq 3 ] || fails 'a second process wrote'
+
 expect 2 $toy --ablation balance --output-dir c
 err_has '--ablation balance: must be of all|baseline|'
 expect 2 train toy --distribution moons --output-dir c

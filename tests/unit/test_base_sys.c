@@ -338,6 +338,19 @@ static void locks_exclude_other_processes(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void one_process_writes_into_a_directory(void **state)
+{
+    (void)state;
+    int fd = -1, second = -1;
+    assert_int_equal(lw_dir_lock(dir, &fd), 0);
+    assert_int_equal(lw_dir_lock(dir, &second), LW_EUSAGE);
+    assert_int_equal(second, -1);
+    assert_non_null(strstr(lw_errmsg(), "another process is writing into it"));
+    lw_lock_drop(&fd);
+    assert_int_equal(lw_dir_lock(dir, &second), 0);
+    lw_lock_drop(&second);
+}
+
 static void part_files_outlive_their_writer(void **state)
 {
     (void)state;
@@ -519,6 +532,7 @@ int main(void)
         cmocka_unit_test(directories_are_made_listed_and_removed),
         cmocka_unit_test(maps_share_the_file),
         cmocka_unit_test(locks_exclude_other_processes),
+        cmocka_unit_test(one_process_writes_into_a_directory),
         cmocka_unit_test(part_files_outlive_their_writer),
         cmocka_unit_test(clocks_move),
         cmocka_unit_test(cpu_count_follows_affinity),

@@ -96,5 +96,8 @@ void lw_map_close(lw_map *m);
 int lw_lock_take(const char *path, int *fd);
 int lw_lock_try(const char *path, int *fd); /* 1: another process has it */
 void lw_lock_drop(int *fd);
+/* Locks a directory that a command writes its results into, for as long as *fd stays open: two
+ * processes in one would write over each other's files. LW_EUSAGE: another process has it. */
+int lw_dir_lock(const char *path, int *fd);
 
 #endif

@@ -136,3 +136,16 @@ void lw_lock_drop(int *fd)
         close(*fd); /* closing drops the lock */
     *fd = -1;
 }
+
+/* The lock goes with the process, however it ends; file systems that know no locks go without. */
+int lw_dir_lock(const char *path, int *fd)
+{
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return 0;
+    lw_lock_drop(fd);
+    return lw_fail(LW_EUSAGE,
+                   "%s: another process is writing into it: wait for it, stop it, or choose "
+                   "another --output-dir",
+                   path);
+}

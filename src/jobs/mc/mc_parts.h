@@ -24,6 +24,7 @@ typedef struct mc_model {
     const lw_observer *obs;
     lw_mc_model_result *out;
     lw_device *dev;
+    int *lock;              /* of the output directory; -1: nothing is written yet */
     unsigned experiments;   /* MC_EXP0 | .. */
     const char *experiment; /* whose folder keeps trials that an interrupted call leaves */
     const char *stem;       /* NAME_T4_partial.npz: what the trials are of */

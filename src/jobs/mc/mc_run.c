@@ -126,7 +126,6 @@ static int write_manifests(const mc_model *m)
 {
     LW_CLEANUP(lw_json_drop) json_t *list = NULL;
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_TRY(lw_mkdirs(m->c->output_dir));
     LW_TRY(lw_data_listing(m->data, &list));
     json_object_set_new(list, "data", json_string(lw_str_c(&m->spec)));
     for (int k = 0; k < EXPERIMENTS; k++) {
@@ -146,6 +145,15 @@ static int check_inputs(mc_model *m)
     return m->experiments & MC_ERRORS ? lw_mc_errors_open(m) : 0;
 }
 
+/* Refusals that come before leave no directory behind. */
+static int lock_output(const mc_model *m)
+{
+    if (*m->lock >= 0)
+        return 0;
+    LW_TRY(lw_mkdirs(m->c->output_dir));
+    return lw_dir_lock(m->c->output_dir, m->lock);
+}
+
 static int run_model(mc_model *m, const char *spec, const lw_mc_model_result *all, int32_t n)
 {
     double begin = lw_now();
@@ -154,6 +162,7 @@ static int run_model(mc_model *m, const char *spec, const lw_mc_model_result *al
     LW_TRY(check_inputs(m));
     if (m->c->dry_run)
         return lw_mc_forecast(m, lw_now() - begin);
+    LW_TRY(lock_output(m));
     LW_TRY(lw_mc_state_read(m));
     LW_TRY(write_manifests(m));
     LW_TRY(lw_mc_trials(m));
@@ -198,8 +207,8 @@ static void name_experiments(unsigned set, char out[64])
 }
 
 /* The trials of the first round are those of exp0, whatever was asked for. */
-static int run_round(const mc_round *round, bool first, lw_device *dev, const lw_observer *obs,
-                     lw_mc_result *out)
+static int run_round(const mc_round *round, bool first, lw_device *dev, int *lock,
+                     const lw_observer *obs, lw_mc_result *out)
 {
     const lw_mc_config *c = &round->c;
     lw_mc_model_result *r = out->model + out->n;
@@ -212,6 +221,7 @@ static int run_round(const mc_round *round, bool first, lw_device *dev, const lw
                       .obs = obs,
                       .out = &r[i],
                       .dev = dev,
+                      .lock = lock,
                       .experiments = round->experiments,
                       .experiment = experiments[home].dir,
                       .stem = "exp0_trials"};
@@ -225,13 +235,17 @@ static int run_round(const mc_round *round, bool first, lw_device *dev, const lw
 int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out)
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_lock_drop) int lock = -1;
     mc_round round[EXPERIMENTS];
     int n;
     *out = (lw_mc_result){0};
     LW_TRY(plan_rounds(c, round, &n));
+    /* before pictures are read and batches tried, where that leaves nothing behind */
+    if (!c->dry_run && lw_path_is_dir(c->output_dir))
+        LW_TRY(lw_dir_lock(c->output_dir, &lock));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &dev));
     lw_pool_watch(dev->pool, obs);
     for (int i = 0; i < n; i++)
-        LW_TRY(run_round(&round[i], i == 0, dev, obs, out));
+        LW_TRY(run_round(&round[i], i == 0, dev, &lock, obs, out));
     return c->dry_run ? 0 : write_page(c, out);
 }

@@ -27,6 +27,7 @@ typedef struct suite {
     bool data[LW_TOY_DATAS], balance[LW_TOY_BALANCES]; /* asked for */
     json_t *json;                                      /* toy_results.json */
     lw_str path;
+    int lock; /* of the output directory; -1: none yet */
 } suite;
 
 void lw_toy_result_clear(lw_toy_result *r)
@@ -113,6 +114,7 @@ static int open_results(suite *s)
     const json_t *old;
     LW_CLEANUP(lw_json_drop) json_t *settings = settings_json(c);
     LW_TRY(lw_mkdirs(c->train.output_dir));
+    LW_TRY(lw_dir_lock(c->train.output_dir, &s->lock));
     if (!lw_path_join(&s->path, c->train.output_dir, "toy_results.json"))
         return LW_ENOMEM;
     if (!lw_path_exists(lw_str_c(&s->path))) {
@@ -364,12 +366,13 @@ static int run(suite *s, lw_toy_result *out)
 
 int lw_train_toy(const lw_toy_config *c, const lw_observer *obs, lw_toy_result *out)
 {
-    suite s = {.c = c, .obs = obs};
+    suite s = {.c = c, .obs = obs, .lock = -1};
     *out = (lw_toy_result){0};
     int rc = run(&s, out);
     lw_backend_close(&s.dev);
     lw_json_drop(&s.json);
     lw_str_clear(&s.path);
+    lw_lock_drop(&s.lock);
     if (rc < 0)
         lw_toy_result_clear(out);
     return rc;
