@@ -330,15 +330,19 @@ static int build(const lw_features_spec *s, const char *path, lw_features_make *
 static int keep_at(const lw_features_spec *s, const char *path, lw_features_make *make, void *self,
                    lw_features_file *out)
 {
-    LW_CLEANUP(lw_str_clear) lw_str lock = {0}, dir = {0};
+    LW_CLEANUP(lw_str_clear) lw_str lock = {0}, dir = {0}, does = {0};
     LW_CLEANUP(lw_lock_drop) int fd = -1;
     lw_str_addf(&lock, "%s.lock", path);
+    lw_str_addf(&does, "makes %s", s->title);
     lw_path_parent(path, &dir);
-    if (lock.failed || dir.failed)
+    if (lock.failed || dir.failed || does.failed)
         return lw_fail(LW_ENOMEM, "no memory for a path");
-    if (lw_mkdirs(dir.s) < 0 || lw_lock_take(lock.s, &fd) < 0)
-        return 1;
-    int rc = open_at(s, path, out); /* another process may have made it meanwhile */
+    int rc = lw_mkdirs(dir.s);
+    if (rc == 0)
+        rc = lw_lock_take(lock.s, does.s, s->obs, &fd);
+    if (rc < 0)
+        return rc == LW_ESTOPPED ? rc : 1;
+    rc = open_at(s, path, out); /* another process may have made it meanwhile */
     if (rc == 0 || rc == LW_ENOMEM)
         return rc;
     if (rc == LW_EFORMAT)

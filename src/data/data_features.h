@@ -32,6 +32,7 @@ typedef struct lw_features_spec {
         together;  /* bytes that all files of this kind may take: those longest unused go for a new
                       one; 0: in memory */
     lw_pool *pool; /* NULL: this thread */
+    const lw_observer *obs; /* may end the wait for another process that makes them; NULL: nobody */
 } lw_features_spec;
 
 typedef struct lw_features_file {

@@ -123,13 +123,17 @@ static int build_file(lw_data_job *job, uint64_t fingerprint, const char *path)
 static int build_locked(lw_data_job *job, uint64_t fingerprint, const char *dir, const char *path,
                         struct lw_data_rows **out)
 {
-    LW_CLEANUP(lw_str_clear) lw_str lock = {0};
+    LW_CLEANUP(lw_str_clear) lw_str lock = {0}, does = {0};
     LW_CLEANUP(lw_lock_drop) int fd = -1;
     lw_str_addf(&lock, "%s.lock", path);
-    if (lock.failed)
+    lw_str_addf(&does, "decodes %s", job->spec);
+    if (lock.failed || does.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for a path", job->spec);
-    if (lw_mkdirs(dir) < 0 || lw_lock_take(lock.s, &fd) < 0)
-        return 1;
+    int taken = lw_mkdirs(dir);
+    if (taken == 0)
+        taken = lw_lock_take(lock.s, does.s, job->opts.obs, &fd);
+    if (taken < 0)
+        return taken == LW_ESTOPPED ? taken : 1;
     if (rows_map(path, fingerprint, job->thorough, out) == 0)
         return 0;
     double start = lw_now();

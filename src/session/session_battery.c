@@ -300,7 +300,8 @@ static lw_features_spec kept_as(const job *j, const char *title, const size_t *r
                               .row = row,
                               .arrays = 1,
                               .together = (int64_t)1 << DISK_BYTES_LOG2,
-                              .pool = j->b->dev->pool};
+                              .pool = j->b->dev->pool,
+                              .obs = j->obs};
 }
 
 static bool is_kept(const job *j)

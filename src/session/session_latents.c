@@ -198,6 +198,7 @@ int lw_latents_fill(lw_latents *l, const lw_observer *obs)
     const size_t row[2] = {l->row, l->row};
     lw_features_spec keep = l->keep;
     keep.row = row;
+    keep.obs = obs;
     if (l->file.array[0])
         return 0;
     LW_TRY(lw_features_have(&keep, make_all, &m, &l->file));

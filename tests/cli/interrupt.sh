@@ -159,6 +159,19 @@ stops 'decoding' 1 train ddpm --data synth:32 --base-channels 8 --channel-mult 1
     --norm-groups 4 --batch-size 2 --steps 5 --output-dir undecoded --no-progress
 err_has 'interrupted after'
 [ -z "$(find cache -name '*.tmp')" ] || fails 'a half cache is left'
+# and while another process decodes them
+expect 0 data export synth:16 --num-images 30 --output own
+expect 0 data sheet folder:own --lines 2 --columns 2 --output own.png
+lock=$(ls cache/folder-*.data.lock)
+rm "${lock%.lock}"
+(
+    flock 9
+    stops 'waiting for a cache' 1.5 data export folder:own --output waited.npy
+    err_has 'waiting for another process that decodes folder:own'
+    err_has 'interrupted while another process decodes folder:own'
+) 9<"$lock" || exit 1
+[ ! -e waited.npy ] || fails 'what waits wrote something'
+expect 0 data export folder:own --output waited.npy
 # and while those of a calibration or held out are
 expect 0 train encoder --data synth:32 --limit 64 --objective classify --width 8 --stages 2 --batch-size 8 --steps 1 \
     --output-dir reader32 --no-progress

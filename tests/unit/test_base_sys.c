@@ -321,13 +321,13 @@ static void locks_exclude_other_processes(void **state)
     char path[96], mark[96];
     snprintf(path, sizeof path, "%s/lock", dir);
     snprintf(mark, sizeof mark, "%s/mark", dir);
-    assert_int_equal(lw_lock_take(path, &fd), 0);
+    assert_int_equal(lw_lock_take(path, "waits", NULL, &fd), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         int mine = -1;
         lw_lock_drop(&fd); /* the copy of the parent's: closing it keeps the parent's lock */
-        int rc = lw_lock_take(path, &mine);
+        int rc = lw_lock_take(path, "holds it", NULL, &mine);
         _exit(rc == 0 && lw_path_exists(mark) ? 0 : 1);
     }
     lw_sleep(0.05);
@@ -336,6 +336,41 @@ static void locks_exclude_other_processes(void **state)
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+typedef struct waiter {
+    int said, asked;
+} waiter;
+
+static void hear(void *self, const char *line)
+{
+    waiter *w = self;
+    w->said += strcmp(line, "waiting for another process that decodes x") == 0;
+}
+
+static bool stop_soon(void *self)
+{
+    waiter *w = self;
+    return ++w->asked == 20;
+}
+
+static void who_waits_for_a_lock_is_told_and_may_stop(void **state)
+{
+    (void)state;
+    waiter w = {0};
+    const lw_observer obs = {.self = &w, .say = hear, .should_stop = stop_soon};
+    int fd = -1, second = -1;
+    char path[96];
+    snprintf(path, sizeof path, "%s/lock", dir);
+    assert_int_equal(lw_lock_take(path, "waits", NULL, &fd), 0);
+    assert_int_equal(lw_lock_take(path, "decodes x", &obs, &second), LW_ESTOPPED);
+    assert_non_null(strstr(lw_errmsg(), "another process decodes x"));
+    assert_int_equal(w.said, 1);
+    assert_int_equal(w.asked, 20);
+    lw_lock_drop(&fd);
+    assert_int_equal(lw_lock_take(path, "decodes x", &obs, &second), 0);
+    assert_int_equal(w.said, 1);
+    lw_lock_drop(&second);
 }
 
 static void one_process_writes_into_a_directory(void **state)
@@ -532,6 +567,7 @@ int main(void)
         cmocka_unit_test(directories_are_made_listed_and_removed),
         cmocka_unit_test(maps_share_the_file),
         cmocka_unit_test(locks_exclude_other_processes),
+        cmocka_unit_test(who_waits_for_a_lock_is_told_and_may_stop),
         cmocka_unit_test(one_process_writes_into_a_directory),
         cmocka_unit_test(part_files_outlive_their_writer),
         cmocka_unit_test(clocks_move),

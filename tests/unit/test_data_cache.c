@@ -359,7 +359,7 @@ static void caches_are_listed_and_removed(void **state)
     assert_int_equal(count_state(dir, LW_CACHED_UNFINISHED), 1);
     int fd = -1;
     snprintf(kept, sizeof kept, "%s.lock", path[0]);
-    ok(lw_lock_take(kept, &fd));
+    ok(lw_lock_take(kept, "waits", NULL, &fd));
     for (size_t i = 0; i < l.n; i++) {
         bool locked = lw_str_starts(l.at[i].path, path[0]); /* the file and its unfinished one */
         if (l.at[i].state == LW_CACHED_WHOLE) {

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/observer.h"
 #include "base/str.h"
 
 double lw_now(void);             /* monotonic seconds */
@@ -91,9 +92,10 @@ int lw_map_make(lw_map *out, const char *path, size_t size);
 int lw_map_sync(lw_map *m);
 void lw_map_close(lw_map *m);
 
-/* Advisory exclusive lock on path (created if missing), waits; for caches several processes may
- * build. */
-int lw_lock_take(const char *path, int *fd);
+/* Advisory exclusive lock on path (created if missing), for caches several processes may build.
+ * Waits for another process that has it, which `obs` is told, with what that one does ("decodes
+ * synth:16"), and may end (LW_ESTOPPED). Otherwise LW_EIO. */
+int lw_lock_take(const char *path, const char *does, const lw_observer *obs, int *fd);
 int lw_lock_try(const char *path, int *fd); /* 1: another process has it */
 void lw_lock_drop(int *fd);
 /* Locks a directory that a command writes its results into, for as long as *fd stays open: two

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/observer.h"
 #include "base/sys/sys.h"
 #include "base/sys/sys_output.h"
 
@@ -90,44 +91,54 @@ void lw_map_close(lw_map *m)
     *m = (lw_map){0};
 }
 
-/* Opens and locks. 1: another process has it (try). 2: the file was removed or replaced while this
- * one waited, so that the lock would be one that nobody else asks for. */
-static int lock_once(const char *path, bool wait, int *fd)
+enum { LOCK_HELD = 1, LOCK_REPLACED };
+
+/* Opens and locks. LOCK_HELD: another process has it. LOCK_REPLACED: the file was removed or
+ * replaced meanwhile, so that the lock would be one that nobody else asks for. */
+static int lock_once(const char *path, int *fd)
 {
-    struct stat held, there;
+    struct stat held, there = {0};
     int f = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (f < 0)
         return lw_fail(lw_errno_code(errno), "%s: cannot open lock: %s", path, strerror(errno));
-    while (flock(f, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
-        if (errno == EINTR)
-            continue;
-        int why = errno;
-        close(f);
-        if (!wait && why == EWOULDBLOCK)
-            return 1;
-        return lw_fail(lw_errno_code(why), "%s: cannot lock: %s", path, strerror(why));
+    bool locked = flock(f, LOCK_EX | LOCK_NB) == 0;
+    bool known = locked && fstat(f, &held) == 0 && (stat(path, &there) == 0 || errno == ENOENT);
+    int why = errno;
+    if (known && held.st_ino == there.st_ino) {
+        *fd = f;
+        return 0;
     }
-    if (fstat(f, &held) != 0 || stat(path, &there) != 0 || held.st_ino != there.st_ino) {
-        close(f);
-        return 2;
-    }
-    *fd = f;
-    return 0;
+    close(f);
+    if (known)
+        return LOCK_REPLACED;
+    if (!locked && (why == EWOULDBLOCK || why == EINTR))
+        return LOCK_HELD;
+    return lw_fail(lw_errno_code(why), "%s: cannot lock: %s", path, strerror(why));
 }
 
-int lw_lock_take(const char *path, int *fd)
+/* A lock is asked for again and again, since a wait inside the kernel goes on through a signal. */
+int lw_lock_take(const char *path, const char *does, const lw_observer *obs, int *fd)
 {
-    int rc;
-    do
-        rc = lock_once(path, true, fd);
-    while (rc == 2);
+    enum { PATIENCE = 10, REPLACED_MOST = 100 };
+    int held = 0, replaced = 0, rc;
+    while ((rc = lock_once(path, fd)) > 0) {
+        replaced += rc == LOCK_REPLACED;
+        held += rc == LOCK_HELD;
+        if (replaced == REPLACED_MOST)
+            return lw_fail(LW_EIO, "%s: cannot lock: another file is there each time", path);
+        if (rc == LOCK_HELD && held == PATIENCE) /* who only looks is done by then */
+            lw_observe_say(obs, "waiting for another process that %s", does);
+        if (lw_observe_stop(obs))
+            return lw_fail(LW_ESTOPPED, "interrupted while another process %s", does);
+        lw_sleep(0.02);
+    }
     return rc;
 }
 
 int lw_lock_try(const char *path, int *fd)
 {
-    int rc = lock_once(path, false, fd);
-    return rc == 2 ? 1 : rc;
+    int rc = lock_once(path, fd);
+    return rc == LOCK_REPLACED ? LOCK_HELD : rc;
 }
 
 void lw_lock_drop(int *fd)

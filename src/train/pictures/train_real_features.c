@@ -66,7 +66,8 @@ static lw_features_spec spec_of(const lw_real_features *r)
                               .row = r->row,
                               .arrays = r->keys->n,
                               .together = r->o.disk_bytes,
-                              .pool = r->dev->pool};
+                              .pool = r->dev->pool,
+                              .obs = r->obs};
 }
 
 static int build(lw_real_features *r, const lw_network *e)
@@ -132,8 +133,8 @@ static int make_all(void *self, void *const *array)
 
 int lw_real_features_fill(lw_real_features *r, const lw_observer *obs)
 {
-    const lw_features_spec spec = spec_of(r);
     r->obs = obs;
+    const lw_features_spec spec = spec_of(r);
     if (!r->keeps)
         return 0;
     LW_TRY(lw_features_have(&spec, make_all, r, &r->file));
