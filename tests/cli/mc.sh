@@ -100,6 +100,11 @@ trials=exp0_nested_mc/enc
             grep -aq $word cut/$trials/exp0_trials_T32_partial.npz || fails "what is half done has no $word"
         done
         [ $signal = KILL ] || [ $code -eq 130 ] || fails "SIGINT: exit code $code"
+        # as many trials as are wanted are there already: that is said
+        cp -r cut enough
+        expect 0 mc $common --passes 3,32 --trials 1 --num-images 40 --models enc --only exp0,exp0b --output-dir enough --resume
+        grep -q '"total_trials": 1,' enough/$trials/exp0_progress_T32.json || fails 'progress of another call stays'
+        rm -r enough
         expect 2 mc $common $more --models enc --only exp0,exp0b --output-dir cut
         err_has '--resume goes on with them'
         expect 2 mc $common $more --models enc --only exp0,exp0b --output-dir cut --resume --dropout 0.2
