@@ -242,6 +242,14 @@ int lw_npz_load(const char *path, lw_npz *out)
     return 0;
 }
 
+/* libarchive says "Write error" of a full disk, too: what the system said is in its number. */
+static int write_failed(struct archive *a)
+{
+    int err = archive_errno(a);
+    return lw_fail(lw_errno_code(err), "cannot write: %s",
+                   err > 0 ? strerror(err) : archive_error_string(a));
+}
+
 static int write_entry(struct archive *a, struct archive_entry *e, const lw_npz_entry *in)
 {
     LW_CLEANUP(lw_str_clear) lw_str head = {0}, name = {0};
@@ -263,7 +271,7 @@ static int write_entry(struct archive *a, struct archive_entry *e, const lw_npz_
         archive_write_data(a, head.s, head.len) != (la_ssize_t)head.len ||
         (in->array.bytes &&
          archive_write_data(a, in->array.data, in->array.bytes) != (la_ssize_t)in->array.bytes))
-        return lw_fail(lw_errno_code(archive_errno(a)), "%s", archive_error_string(a));
+        return write_failed(a);
     return 0;
 }
 
@@ -275,11 +283,11 @@ static int write_zip(struct archive *a, struct archive_entry *e, int fd, const l
         archive_write_set_options(a, "zip:compression=store") != ARCHIVE_OK ||
         archive_write_set_bytes_in_last_block(a, 1) != ARCHIVE_OK || /* no padding on a pipe */
         archive_write_open_fd(a, fd) != ARCHIVE_OK)
-        return lw_fail(lw_errno_code(archive_errno(a)), "%s", archive_error_string(a));
+        return write_failed(a);
     for (size_t i = 0; i < z->n; i++)
         LW_TRY(write_entry(a, e, &z->entries[i]));
     if (archive_write_close(a) != ARCHIVE_OK)
-        return lw_fail(lw_errno_code(archive_errno(a)), "%s", archive_error_string(a));
+        return write_failed(a);
     return 0;
 }
 

@@ -111,6 +111,13 @@ expect 4 data check cifar10:nowhere
 # rows as arrays and pictures, and arrays as data
 expect 0 data export synth:16 --num-images 30 --output export.npz
 out_has '30 pictures of 16x16'
+(
+    trap '' XFSZ
+    ulimit -f 8
+    exec "$program" data export synth:16 --num-images 30 --output full.npz
+) >"$out" 2>"$err"
+[ $? -eq 4 ] || fails "a full disk: $(cat "$err")"
+err_has 'full.npz: cannot write: File too large'
 expect 0 data check tensor:export.npz --split all --json
 out_has '"pictures": 30'
 out_has '"labelled": true'
