@@ -174,6 +174,10 @@ static void test_runs(void **state)
     lab_expect(0, TRAINED " --steps 5 --resume-from again/checkpoints/step_0000003 "
                           "--output-dir resumed");
     lab_same_checkpoint("once", "resumed");
+    /* weight decay acts on statistics by way of momentum */
+    lab_expect(0, TRAINED " --optimizer sgd --steps 5 --output-dir sgd");
+    lab_expect(0, TRAINED " --optimizer sgd --steps 5 --save-every 3 --output-dir sgd_again");
+    lab_same_checkpoint("sgd", "sgd_again");
     /* an encoder like any other, and a student */
     lab_expect(0, TINY_DRIFT " --encoder whole --feature-keys pooled,s2.loc --steps 1 "
                              "--output-dir drift");

@@ -7,6 +7,7 @@
 #include "jobs/encoder/encoder_settle.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "session/session_forward.h"
 
@@ -125,6 +126,10 @@ static void set(lw_store *store, int32_t at, const float *mean, const float *var
             lw_store_edit(store, at + 1, of)[k] = (float)v;
         }
     }
+    /* They have no gradient: their momentum is what weight decay has pulled at values that are gone now, and the
+     * file of a checkpoint would tell when a run was saved before. */
+    for (int32_t i = at; i < at + 2; i++)
+        memset(lw_store_edit(store, i, LW_SLAB_M), 0, sizeof(float) * (size_t)c);
 }
 
 int lw_settle_run(lw_settle *s)
@@ -152,6 +157,7 @@ int lw_settle_run(lw_settle *s)
         set(store, s->norm[i], feed[1 + 2 * i].out, feed[2 + 2 * i].out, s->rows);
     lw_store_touch(store, LW_SLAB_PARAM);
     lw_store_touch(store, LW_SLAB_EMA);
+    lw_store_touch(store, LW_SLAB_M);
     s->version = lw_store_version(store, LW_SLAB_EMA);
     return 0;
 }
