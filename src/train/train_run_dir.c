@@ -103,6 +103,15 @@ int lw_run_dir_refuse(const char *path)
     return 0;
 }
 
+/* What killed processes left half written; a checkpoint sweeps the other folders when it is saved. */
+static void sweep(const lw_run_dir *d)
+{
+    LW_CLEANUP(lw_str_clear) lw_str samples = {0};
+    lw_new_files_sweep(d->path);
+    if (lw_path_is_dir(lw_run_dir_file(d, &samples, "samples")))
+        lw_new_files_sweep(lw_str_c(&samples));
+}
+
 int lw_run_dir_open(const lw_train_config *c, const char *job, int threads, const char *isa,
                     int64_t step, lw_run_dir *out)
 {
@@ -115,6 +124,8 @@ int lw_run_dir_open(const lw_train_config *c, const char *job, int threads, cons
         rc = check_parts(&d);
     if (rc == 0)
         rc = step >= 0 ? cut_logs(&d, step) : lw_run_dir_refuse(d.path);
+    if (rc == 0)
+        sweep(&d);
     if (rc == 0 && c->command_line) /* one line per process that worked on the run */
         rc = lw_file_append(lw_run_dir_file(&d, &path, "command.txt"), c->command_line,
                             strlen(c->command_line));

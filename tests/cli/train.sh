@@ -94,6 +94,16 @@ grep -q 'raw_drift' drift/metrics.jsonl || fails 'no raw drift in metrics.jsonl'
 expect 0 run enc --input x.npy --layer pooled --output f.npy
 out_has 'pooled [2,8]'
 
+# what killed processes left half written goes when the run goes on
+cp -r whole left
+mkdir -p left/samples
+: >left/.tmp_report.html.0123456789abcdef
+: >left/samples/.tmp_step_0000004.png.0123456789abcdef
+: >left/.tmp_mine
+expect 0 $ddpm --steps 5 --output-dir left --resume
+[ "$(find left -name '.tmp_*')" = left/.tmp_mine ] || fails "half files stay: $(find left -name '.tmp_*')"
+rm -r left
+
 # a dry run touches nothing
 expect 0 $ddpm --steps 4 --output-dir dry --dry-run
 out_has 'parameters'

@@ -136,15 +136,18 @@ static void what_a_killed_process_left_goes(void **state)
         bool stays;
     } files[] = {{"swept", true},
                  {".tmp_swept.0123456789abcdef", false},
+                 {".tmp_swept.notes", true},
                  {".tmp_swept2.0123456789abcdef", true}};
     for (size_t i = 0; i < LW_COUNT(files); i++)
         put(in_dir(files[i].name), "x");
     lw_new_file_sweep(in_dir("swept"));
     for (size_t i = 0; i < LW_COUNT(files); i++) {
         assert_int_equal(lw_path_exists(in_dir(files[i].name)), files[i].stays);
-        if (files[i].stays)
-            assert_int_equal(unlink(in_dir(files[i].name)), 0);
     }
+    lw_new_files_sweep(dir); /* of any name */
+    assert_false(lw_path_exists(in_dir(".tmp_swept2.0123456789abcdef")));
+    assert_int_equal(unlink(in_dir("swept")), 0);
+    assert_int_equal(unlink(in_dir(".tmp_swept.notes")), 0);
 }
 
 /* Names that somebody else can guess, in a directory where somebody else can make links. */

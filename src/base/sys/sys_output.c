@@ -22,7 +22,10 @@ static int fail_errno(const char *what, const char *path)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-enum { KEPT = 200 }; /* of the name, which with the rest must fit 255 bytes */
+enum {
+    KEPT = 200, /* of the name, which with the rest must fit 255 bytes */
+    RANDOM = 16 /* hexadecimal digits behind it */
+};
 
 static const char *base_of(const char *path)
 {
@@ -36,24 +39,46 @@ int lw_tmp_name(const char *dir, const char *path, lw_str *out)
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return fail_errno("make a temporary name", path);
     out->len = 0;
-    lw_str_addf(out, "%s/" LW_TMP_PREFIX "%.*s.%016llx", dir, KEPT, base_of(path),
+    lw_str_addf(out, "%s/" LW_TMP_PREFIX "%.*s.%0*llx", dir, KEPT, base_of(path), RANDOM,
                 (unsigned long long)random);
     return out->failed ? LW_ENOMEM : 0;
 }
 
-void lw_new_file_sweep(const char *path)
+/* Whether `name` is `prefix` and what lw_tmp_name puts behind it. */
+static bool is_tmp(const char *name, const char *prefix)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, prefix = {0}, file = {0};
+    const char *random = strrchr(name, '.');
+    return lw_str_starts(name, prefix) && strlen(random) == 1 + RANDOM &&
+           strspn(random + 1, "0123456789abcdef") == RANDOM;
+}
+
+static void sweep(const char *dir, const char *prefix)
+{
+    LW_CLEANUP(lw_str_clear) lw_str file = {0};
     char **names = NULL;
     size_t n = 0;
+    if (lw_list_dir(dir, &names, &n) < 0) {
+        lw_errclear();
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (is_tmp(names[i], prefix))
+            unlink(lw_path_join(&file, dir, names[i]));
+    lw_list_free(&names, n);
+}
+
+void lw_new_file_sweep(const char *path)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, prefix = {0};
     lw_path_parent(path, &dir);
     lw_str_addf(&prefix, LW_TMP_PREFIX "%.*s.", KEPT, base_of(path));
-    if (dir.failed || prefix.failed || lw_list_dir(lw_str_c(&dir), &names, &n) < 0)
-        return;
-    for (size_t i = 0; i < n; i++)
-        if (lw_str_starts(names[i], lw_str_c(&prefix)))
-            unlink(lw_path_join(&file, lw_str_c(&dir), names[i]));
-    lw_list_free(&names, n);
+    if (!dir.failed && !prefix.failed)
+        sweep(lw_str_c(&dir), lw_str_c(&prefix));
+}
+
+void lw_new_files_sweep(const char *dir)
+{
+    sweep(dir, LW_TMP_PREFIX);
 }
 
 int lw_sync_parent(const char *path)

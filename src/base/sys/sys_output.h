@@ -36,6 +36,8 @@ void lw_new_file_drop(lw_new_file *f);  /* also after finish, also of {0} */
 
 /* Removes what killed processes left of it: for whoever alone writes there. */
 void lw_new_file_sweep(const char *path);
+/* The same of every file in a directory. */
+void lw_new_files_sweep(const char *dir);
 
 /* Writes a whole file as above. */
 int lw_file_write(const char *path, const void *bytes, size_t n);
