@@ -430,7 +430,17 @@ static int show(lw_sampler *s, int64_t first, int64_t n, int32_t steps)
                    (int)lw_sampler_evaluations(s));
 }
 
-static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, float *out)
+/* Between two steps; what is finished is not thrown away. */
+static int ask(const lw_sampler *s, const lw_observer *obs, int32_t steps)
+{
+    if (steps == s->o.steps || !lw_observe_stop(obs))
+        return 0;
+    return lw_fail(LW_ESTOPPED, "sampling stopped after %d of %d steps", (int)steps,
+                   (int)s->o.steps);
+}
+
+static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
+                     const lw_observer *obs, float *out)
 {
     LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, 0}));
     set_classes(s, first, n, classes);
@@ -445,6 +455,7 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
             lw_forward_advance(s->network);
         LW_TRY(lw_forward_run(s->network, &(lw_tick){s->o.seed, (uint32_t)k + 1}));
         LW_TRY(show(s, first, n, k + 1));
+        LW_TRY(ask(s, obs, k + 1));
     }
     const float *y = lw_forward_output(s->network, "y"); /* a device is through */
     s->network_seconds += lw_now() - t;
@@ -460,7 +471,8 @@ int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *class
 {
     for (int64_t at = 0; at < n; at += s->o.batch) {
         int64_t m = LW_MIN(n - at, s->o.batch);
-        LW_TRY(run_batch(s, first + at, m, classes ? classes + at : NULL, out + at * s->picture));
+        LW_TRY(
+            run_batch(s, first + at, m, classes ? classes + at : NULL, obs, out + at * s->picture));
         lw_observe_progress(obs, "sample", at + m, n, NULL);
         if (lw_observe_stop(obs) && at + m < n)
             return lw_fail(LW_ESTOPPED, "sampling stopped after %lld of %lld", (long long)(at + m),

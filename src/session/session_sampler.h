@@ -81,7 +81,7 @@ const lw_network *lw_sampler_net(const lw_sampler *s);
 int32_t lw_sampler_batch(const lw_sampler *s);
 /* Samples first .. first + n - 1 into out [n][H][W][C] in [-1, 1], lw_picture_side wide and of
  * lw_picture_channels. classes [n], or NULL: sample i
- * gets class (first + i) mod classes. */
+ * gets class (first + i) mod classes. obs is asked between steps: LW_ESTOPPED. */
 int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
                    const lw_observer *obs, float *out);
 

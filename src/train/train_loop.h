@@ -139,7 +139,7 @@ struct lw_train_job {
     /* Optional: files of its own beside summary.json, when a run is over. */
     int (*conclude)(void *self, const lw_train_result *r);
     int (*grid)(void *self, int64_t step,
-                const char *png_path); /* optional: pictures of the average */
+                const char *png_path); /* optional: pictures of the average. LW_ESTOPPED: none */
     /* Optional: slow measures. LW_ESTOPPED when they were cut off: they are taken, of the same
      * weights, when the run goes on. */
     int (*evaluate)(void *self, int64_t step, json_t *row);

@@ -153,6 +153,31 @@ stops compare 2 compare --drift drift --ddpm whole --reader reader --limit 50000
     --output-dir compared --no-progress
 [ ! -e compared ] || fails 'compare left half a page'
 
+# between two steps of a sample grid; what is done is saved
+"$program" ${ddpm%--threads 1} --steps 100000 --sample-every 1 --ddim-steps 900 --output-dir grid >"$out" 2>"$err" </dev/null &
+pid=$!
+tries=0
+while [ ! -d grid/samples ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || fails 'no grid after a minute'
+    sleep 0.1
+done
+sleep 0.3
+kill -INT $pid
+tries=0
+while kill -0 $pid 2>/dev/null; do
+    tries=$((tries + 1))
+    [ $tries -lt 40 ] || fails 'a sample grid goes on after SIGINT'
+    sleep 0.1
+done
+wait $pid
+[ $? -eq 130 ] || fails 'a sample grid after SIGINT: not exit code 130'
+err_has 'stopped after step 1 of 100000'
+grep -q '"pending_grid": true' grid/checkpoints/last/state.json || fails 'SIGINT in a sample grid: the checkpoint does not say so'
+expect 0 ${ddpm%--threads 1} --steps 1 --sample-every 1 --ddim-steps 2 --output-dir grid --resume
+[ -s grid/samples/step_0000001.png ] || fails 'the grid that SIGINT cut off is not made when the run goes on'
+rm -r grid
+
 # before the first step, while pictures are decoded
 rm -rf cache
 stops 'decoding' 1 train ddpm --data synth:32 --base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 \

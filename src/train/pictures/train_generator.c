@@ -203,13 +203,18 @@ int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_
     return 0;
 }
 
+/* Of the observer only the wish to stop: the bar is the trainer's. */
+static lw_observer only_stops(const lw_generator *g)
+{
+    return (lw_observer){.self = g->p.obs ? g->p.obs->self : NULL,
+                         .should_stop = g->p.obs ? g->p.obs->should_stop : NULL};
+}
+
 static int evaluate(void *self, int64_t step, json_t *row)
 {
     lw_generator *g = self;
     lw_sampler *s;
-    /* of the observer only the wish to stop: the bar is the trainer's */
-    const lw_observer obs = {.self = g->p.obs ? g->p.obs->self : NULL,
-                             .should_stop = g->p.obs ? g->p.obs->should_stop : NULL};
+    const lw_observer obs = only_stops(g);
     LW_TRY(open_sampler(g, &s));
     return g->restored ? lw_restored_run(g->restored, s, &obs, row)
                        : lw_heldout_run(g->heldout, s, step, &obs, row);
@@ -254,8 +259,9 @@ static int grid_restored(lw_generator *g, int64_t step, const char *path)
 {
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     lw_sampler *s;
+    const lw_observer obs = only_stops(g);
     LW_TRY(open_sampler(g, &s));
-    LW_TRY(lw_restored_grid(g->restored, s, &im));
+    LW_TRY(lw_restored_grid(g->restored, s, &obs, &im));
     return save_grid(g, step, &im, path);
 }
 
@@ -266,6 +272,7 @@ static int grid(void *self, int64_t step, const char *path)
     const lw_network *n = &g->network;
     int32_t side = lw_picture_side(n), channels = lw_picture_channels(n), classes[N];
     lw_sampler *s;
+    const lw_observer obs = only_stops(g);
     if (g->restored)
         return grid_restored(g, step, path);
     LW_TRY(open_sampler(g, &s));
@@ -283,7 +290,7 @@ static int grid(void *self, int64_t step, const char *path)
                           .scale = side <= 16   ? 4
                                    : side < 128 ? 2
                                                 : 1};
-    int rc = lw_sampler_run(s, 0, N, classes, NULL, x);
+    int rc = lw_sampler_run(s, 0, N, classes, &obs, x);
     if (rc == 0)
         rc = lw_grid_f32(&grid, x, N, side, side, &im);
     if (rc == 0)

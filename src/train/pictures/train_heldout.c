@@ -210,7 +210,7 @@ static int add_samples(lw_heldout *v, lw_sampler *s, int64_t first, const lw_obs
         int64_t m = LW_MIN(v->count - at, BATCH);
         if (lw_observe_stop(obs))
             return lw_fail(LW_ESTOPPED, "stopped within a held-out measure");
-        LW_TRY(lw_sampler_run(s, first + at, m, NULL, NULL, v->pictures));
+        LW_TRY(lw_sampler_run(s, first + at, m, NULL, obs, v->pictures));
         for (int i = 0; i < v->n_views; i++)
             LW_TRY(add_batch(v, &v->view[i], m, to[i]));
     }

@@ -306,7 +306,7 @@ static int stream(lw_restored *r, lw_sampler *s, int64_t n, bool mirrored, const
     h.at = y + values;
     for (int64_t i = 0; i < n; i++) {
         put_condition(r, i, mirrored, &h, rgb, lw_sampler_condition(s));
-        LW_TRY(lw_sampler_run(s, i * r->crops, r->crops, NULL, NULL, y));
+        LW_TRY(lw_sampler_run(s, i * r->crops, r->crops, NULL, obs, y));
         lw_data_to_u8(y, (int64_t)values, rgb);
         push(r, &h, y);
         LW_TRY(seen(self, r, i, rgb));
@@ -356,7 +356,7 @@ static int add_line(void *self, const lw_restored *r, int64_t i, const uint8_t *
     return 0;
 }
 
-int lw_restored_grid(lw_restored *r, lw_sampler *s, lw_image *out)
+int lw_restored_grid(lw_restored *r, lw_sampler *s, const lw_observer *obs, lw_image *out)
 {
     const int64_t n = LW_MIN(r->frames, GRID);
     const int32_t side = r->o.side;
@@ -364,6 +364,6 @@ int lw_restored_grid(lw_restored *r, lw_sampler *s, lw_image *out)
     LW_CLEANUP(lw_free) uint8_t *x = lw_calloc((size_t)n * 3, (size_t)side * (size_t)side * 3);
     if (!x)
         return LW_ENOMEM;
-    LW_TRY(stream(r, s, n, false, NULL, add_line, x));
+    LW_TRY(stream(r, s, n, false, obs, add_line, x));
     return lw_grid_u8(&grid, x, (int32_t)(3 * n), side, side, out);
 }
