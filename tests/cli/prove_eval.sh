@@ -18,6 +18,9 @@ out_has 'land, test: 2 queries by uniform'
 out_has 'rank realistic: 1 + higher + ties/2'
 out_has 'tail            2  1.0000  1.0000  1.0000   1.0000       1.00  1.0000      100.0 %            4         0.0 %'
 out_has 'ceiling: 2 of 2 queries and 0 of 4 corruptions have a proof at all; a prover that finds every one has MRR 1.0000'
+# a query that heads and tails are corrupted of is one query
+expect 0 prove eval land --no-end-proof-action --corruption-modes head,tail --n-corruptions all
+out_has 'ceiling: 2 of 2 queries and '
 expect 0 prove eval land --no-end-proof-action --n-corruptions all --no-filtered --json --output-dir all
 for key in candidates query_steps states_scored seconds MRR Hits@1 Hits@3 Hits@10 per_mode rank_rule cuts AUC-PR \
     by_predicate by_published_depth by_depth_walked ceiling interrupted cache_hit_rate; do

@@ -148,17 +148,35 @@ void lw_prove_score_rule(const lw_prove_eval_options *o, lw_str *out)
         lw_str_addf(out, "log-probability of the walk, -%g unless it proved", o->penalty);
 }
 
+/* Those with a whole list, once each however many modes corrupt them. */
+static int64_t whole_queries(const lw_prove_eval *e, int64_t *provable)
+{
+    int64_t n = 0;
+    *provable = 0;
+    for (int32_t i = 0; i < e->n_queries; i++)
+        for (int32_t s = 0; s < e->n_modes; s++) {
+            const lw_prove_list *l = &e->list[s * e->n_queries + i];
+            if (!l->whole)
+                continue;
+            n++;
+            *provable += l->provable;
+            break;
+        }
+    return n;
+}
+
 void lw_prove_ceiling(const lw_prove_context *c, const lw_prove_eval *e, lw_str *out)
 {
     const lw_prove_means m = lw_prove_eval_means(e, c->o->rank_rule, -1, NULL, NULL);
+    int64_t provable;
     if (e->least_atoms == 0 || m.lists == 0)
         return;
+    const int64_t queries = whole_queries(e, &provable);
     lw_str_addf(out,
                 "ceiling: %lld of %lld queries and %lld of %lld corruptions have a proof at all; a "
                 "prover that finds every one has MRR %.4f, Hits@1 %.4f, Hits@10 %.4f\n",
-                (long long)m.positives_provable, (long long)m.lists,
-                (long long)m.negatives_provable, (long long)m.negatives, m.ceiling.mrr,
-                m.ceiling.hits[0], m.ceiling.hits[2]);
+                (long long)provable, (long long)queries, (long long)m.negatives_provable,
+                (long long)m.negatives, m.ceiling.mrr, m.ceiling.hits[0], m.ceiling.hits[2]);
 }
 
 void lw_prove_candidates_rule(const lw_prove_context *c, const lw_prove_eval *e, lw_str *out)
