@@ -268,12 +268,12 @@ int lw_curves_wall(const char *const *run, const char *const *name, int n, lw_st
 
 /* ---- pictures --------------------------------------------------------------------------- */
 
-/* The first row of the grid in `path`, eight samples, drawn at line `row` of `rows` of the film. */
-static int film_row(const char *path, int row, int rows, lw_image *film)
+/* The first of the lines of the grid in `path`, drawn at line `row` of `rows` of the film. */
+static int film_row(const char *path, int32_t lines, int row, int rows, lw_image *film)
 {
     LW_CLEANUP(lw_image_clear) lw_image grid = {0};
     LW_TRY(lw_image_load(path, &grid));
-    int32_t height = grid.height / 8, width = grid.width;
+    int32_t height = grid.height / lines, width = grid.width;
     if (!film->rgb)
         LW_TRY(lw_image_init(film, width, height * rows));
     if (width != film->width || height * rows != film->height)
@@ -283,7 +283,7 @@ static int film_row(const char *path, int row, int rows, lw_image *film)
     return 0;
 }
 
-int lw_curves_film(const char *run, lw_film *film)
+int lw_curves_film(const char *run, int32_t lines, lw_film *film)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
@@ -302,7 +302,8 @@ int lw_curves_film(const char *run, lw_film *film)
             continue;
         snprintf(film->step[k], sizeof film->step[k], "%lld", step);
         film->rows = (int)rows;
-        rc = film_row(lw_path_join(&path, lw_str_c(&dir), file), (int)k, (int)rows, &film->picture);
+        rc = film_row(lw_path_join(&path, lw_str_c(&dir), file), lines, (int)k, (int)rows,
+                      &film->picture);
     }
     lw_list_free(&names, n);
     return rc;

@@ -26,18 +26,21 @@ int lw_curves_column(const char *run, const char *key, const lw_plot *p, lw_str 
 /* A column that only some rows have, with another to compare it with, or NULL. */
 int lw_curves_points(const char *run, const char *key, const char *beside, const lw_plot *p,
                      lw_str *svg);
-/* The first samples of up to seven of samples/step_*.png, spread over the training, one row each,
- * named by their steps. */
-enum { LW_FILM_ROWS = 7 };
-#define LW_FILM_CAPTION \
-    "the same noise after as many training steps as stand at the left, averaged weights (EMA)"
+/* The first of the `lines` lines of pictures of up to seven of samples/step_*.png, spread over the
+ * training, one row each, named by their steps. Captions: of samples; of answers to pictures, by what they are beside. */
+enum { LW_FILM_ROWS = 7, LW_FILM_LINES = 8 };
+#define LW_FILM_AFTER "after as many training steps as stand at the left, averaged weights (EMA)"
+#define LW_FILM_CAPTION "the same noise " LW_FILM_AFTER
+#define LW_FILM_RETURNED "held-out pictures, each beside what comes back of it " LW_FILM_AFTER
+#define LW_FILM_RESTORED \
+    "held-out frames: damaged, the network's answer, clean; answers " LW_FILM_AFTER
 typedef struct lw_film {
     lw_image picture;
     char step[LW_FILM_ROWS][24];
     const char *names[LW_FILM_ROWS]; /* of the rows: into step */
     int rows;
 } lw_film;
-int lw_curves_film(const char *run, lw_film *film);
+int lw_curves_film(const char *run, int32_t lines, lw_film *film);
 void lw_film_clear(lw_film *film);
 /* For a page; caption may be NULL. */
 lw_figure lw_film_figure(lw_film *film, const char *title, const char *caption);

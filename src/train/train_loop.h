@@ -120,6 +120,8 @@ struct lw_train_job {
                                      METRIC_choosing and METRIC_reporting come from evaluate; NULL */
     const char *best_measure; /* what its values depend on beside the weights */
     const char *loss_note;    /* one sentence about what the loss means, or NULL */
+    const char *film_caption; /* of what grid draws, on the page; NULL: LW_FILM_CAPTION */
+    int32_t film_lines;       /* of a grid; 0: LW_FILM_LINES */
     int (*predict)(void *self, lw_train_result *out); /* optional: corrects --dry-run */
     /* Optional: what checkpoints kept of `extra`, which may lack anything. */
     int (*restore)(void *self, const json_t *extra);

@@ -109,13 +109,14 @@ static int add_curves(const char *dir, const lw_train_job *job, const char *unit
     return rc;
 }
 
-static int add_film(const char *dir, lw_html *page)
+static int add_film(const char *dir, const lw_train_job *job, lw_html *page)
 {
     LW_CLEANUP(lw_film_clear) lw_film film = {0};
-    LW_TRY(lw_curves_film(dir, &film));
+    LW_TRY(lw_curves_film(dir, job->film_lines ? job->film_lines : LW_FILM_LINES, &film));
     if (!film.rows)
         return 0;
-    const lw_figure f = lw_film_figure(&film, NULL, LW_FILM_CAPTION);
+    const lw_figure f = lw_film_figure(&film, NULL,
+                                       job->film_caption ? job->film_caption : LW_FILM_CAPTION);
     lw_html_section(page, "Samples while training");
     lw_html_pictures(page, &f, 1);
     return 0;
@@ -135,7 +136,7 @@ int lw_run_page_write(const char *dir, const lw_train_job *job, const char *whol
     if (job->loss_note)
         lw_html_note(page, LW_MARK_NONE, job->loss_note);
     if (add_curves(dir, job, r->unit, page) < 0 ||
-        add_film(dir, page) < 0) /* a spoilt log spoils no run */
+        add_film(dir, job, page) < 0) /* a spoilt log spoils no run */
         lw_log(LW_LOG_WARN, "train", "%s: the page lacks parts: %s", dir, lw_errmsg());
     lw_html_section(page, "How to do it again");
     lw_html_fold_file(page, "Commands", dir, "command.txt");

@@ -9,7 +9,7 @@ small='--data video:clip.y4m --image-size 48 --crop 16 --width 8 --latent-channe
 
 # shellcheck disable=SC2086
 {
-    expect 0 train autoencoder $small --steps 400 --save-every 200 --eval-every 200 --sample-every 400 \
+    expect 0 train autoencoder $small --steps 400 --save-every 200 --eval-every 200 --sample-every 200 \
         --output-dir a --threads 2
     err_has '256x256 there and back:'
     err_has 'latents of 128x128x8'
@@ -30,6 +30,8 @@ psnr() { # RUN STEP
 awk "BEGIN { exit !($(psnr a 400) > 14 && $(psnr a 400) > $(psnr a 200) + 0.5) }" ||
     fails "held-out pictures came back with $(psnr a 200), then $(psnr a 400) dB"
 grep -q 'PSNR of held-out pictures' a/report.html || fails 'the page lacks the PSNR'
+grep -q 'held-out pictures, each beside what comes back of it after as many' a/report.html || fails 'the caption of the pictures'
+grep -q '<img width="393" height="100"' a/report.html || fails 'the page has not a whole line of each grid'
 grep -q '"_class_name": *"AutoencoderTiny"' a/checkpoints/last/config.json || fails 'not of the class that diffusers opens'
 
 # what is measured is what a stream shows: the held-out frames are the last four

@@ -10,7 +10,7 @@ ddpm="$small --condition frame,previous:2 --batch-size 4 --ema-decay 0.9"
 
 # shellcheck disable=SC2086
 {
-    expect 0 train ddpm $ddpm --steps 120 --save-every 60 --eval-every 120 --sample-every 120 --output-dir a --threads 2
+    expect 0 train ddpm $ddpm --steps 120 --save-every 60 --eval-every 120 --sample-every 60 --output-dir a --threads 2
     expect 0 train ddpm $ddpm --steps 60 --output-dir b --threads 1
     expect 0 train ddpm $ddpm --steps 120 --eval-every 120 --output-dir b --threads 1 --resume
 }
@@ -19,6 +19,8 @@ for file in model.safetensors ema/model.safetensors; do
 done
 test -s a/samples/step_0000120.png || fails 'no grid of restored frames'
 grep -q 'Held-out PSNR' a/report.html || fails 'the page lacks the PSNR'
+grep -q 'held-out frames: damaged, the network.*s answer, clean' a/report.html || fails 'the caption of the pictures'
+grep -q '<img width="104" height="68"' a/report.html || fails 'the page has not a whole line of each grid'
 psnr() { # RUN COLUMN: its last value
     sed -n "s/.*\"psnr$2\": *\([-0-9.]*\).*/\1/p" "$1/metrics.jsonl" | tail -n 1
 }

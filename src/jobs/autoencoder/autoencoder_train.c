@@ -99,6 +99,12 @@ static int build_test(const autoencoder_run *r, int32_t h, int32_t w, lw_graph *
     return 0;
 }
 
+/* Of grids: pairs. */
+static int32_t columns_of(const autoencoder_run *r)
+{
+    return r->held->h > 64 ? 4 : 8;
+}
+
 static int prepare(void *self, lw_train_job *job)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
@@ -111,7 +117,6 @@ static int prepare(void *self, lw_train_job *job)
                             .pool = r->p.dev->pool,
                             .obs = r->p.obs};
     const lw_compile_opts compile = {.opt = 1, .precision = r->c->train.precision};
-    (void)job;
     if (r->c->train.eval_every == 0 && r->c->train.sample_every == 0)
         return 0;
     LW_TRY(lw_data_open(r->c->train.data, &o, &r->held));
@@ -124,6 +129,7 @@ static int prepare(void *self, lw_train_job *job)
     r->rgb = lw_calloc(2, (size_t)lw_data_row_size(r->held));
     if (!r->rgb)
         return LW_ENOMEM;
+    job->film_lines = (int32_t)LW_CEIL_DIV(2 * LW_MIN(r->held->n, SHOWN), columns_of(r));
     LW_TRY(build_test(r, r->held->h, r->held->w, &g));
     return lw_forward_of(r->p.dev, &g, &compile, LW_SLAB_EMA, "the autoencoder", &r->test);
 }
@@ -172,7 +178,7 @@ static int grid(void *self, int64_t step, const char *path)
 {
     autoencoder_run *r = self;
     const int64_t n = LW_MIN(r->held->n, SHOWN), size = lw_data_row_size(r->held);
-    const lw_grid how = {.columns = r->held->h > 64 ? 4 : 8, .padding = 1, .channels = 3};
+    const lw_grid how = {.columns = columns_of(r), .padding = 1, .channels = 3};
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     LW_CLEANUP(lw_free) uint8_t *x = lw_calloc((size_t)n * 2, (size_t)size);
     char text[32];
@@ -291,6 +297,7 @@ int lw_train_autoencoder(const lw_autoencoder_config *c, const lw_observer *obs,
                               .evaluate = evaluate,
                               .tell = tell,
                               .curves = curves,
+                              .film_caption = LW_FILM_RETURNED,
                               .unit = "pictures"};
     return lw_train_run(&job, &c->train, obs, out);
 }

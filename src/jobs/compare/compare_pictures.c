@@ -261,7 +261,7 @@ int lw_compare_films(const comparing *w, lw_html *page)
     size_t k = 0;
     int rc = 0;
     for (int i = 0; rc == 0 && i <= w->n_others; i++) {
-        rc = lw_curves_film(i ? w->other[i - 1].run : w->c->drift, &film[i]);
+        rc = lw_curves_film(i ? w->other[i - 1].run : w->c->drift, LW_FILM_LINES, &film[i]);
         snprintf(title[i], sizeof title[i], "%s while it learns",
                  i ? w->other[i - 1].title : "Drift");
         if (rc == 0 && film[i].rows)

@@ -179,9 +179,11 @@ static int plot_restored(const char *run, lw_str svg[LW_TRAIN_PLOTS])
 static int measure_restored(lw_generator *g, lw_train_job *job)
 {
     job->plot = plot_restored;
+    job->film_caption = LW_FILM_RESTORED;
     if (g->p.c->eval_every == 0 && g->p.c->sample_every == 0)
         return 0;
     LW_TRY(lw_restored_new(g->p.data, &g->p.clip, g->p.obs, &g->restored));
+    job->film_lines = lw_restored_lines(g->restored);
     lw_observe_say(g->p.obs, "held-out frames: %s", lw_restored_filters(g->restored));
     return 0;
 }

@@ -356,9 +356,14 @@ static int add_line(void *self, const lw_restored *r, int64_t i, const uint8_t *
     return 0;
 }
 
+int32_t lw_restored_lines(const lw_restored *r)
+{
+    return (int32_t)LW_MIN(r->frames, GRID);
+}
+
 int lw_restored_grid(lw_restored *r, lw_sampler *s, const lw_observer *obs, lw_image *out)
 {
-    const int64_t n = LW_MIN(r->frames, GRID);
+    const int64_t n = lw_restored_lines(r);
     const int32_t side = r->o.side;
     const lw_grid grid = {.columns = 3, .padding = 1, .channels = 3, .scale = side <= 64 ? 2 : 1};
     LW_CLEANUP(lw_free) uint8_t *x = lw_calloc((size_t)n * 3, (size_t)side * (size_t)side * 3);

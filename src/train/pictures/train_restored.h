@@ -23,7 +23,8 @@ void lw_restored_free(lw_restored **pp);
 int32_t lw_restored_crops(const lw_restored *r);
 /* Adds psnr, psnr_swapped, psnr_input, psnr_unsharp, psnr_wiener and psnr_best, of the last three. */
 int lw_restored_run(lw_restored *r, lw_sampler *s, const lw_observer *obs, json_t *row);
-/* Damaged, answer, clean: a line for each of some held-out frames. LW_ESTOPPED. */
+/* Damaged, answer, clean: a line for each of some held-out frames, lw_restored_lines of them. LW_ESTOPPED. */
+int32_t lw_restored_lines(const lw_restored *r);
 int lw_restored_grid(lw_restored *r, lw_sampler *s, const lw_observer *obs, lw_image *out);
 /* "input 28.31 dB, unsharp mask 28.90 (sd 1, amount 0.5), ..." */
 const char *lw_restored_filters(const lw_restored *r);
