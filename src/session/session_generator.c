@@ -77,9 +77,9 @@ static int open_into(lw_source *s, const char *source, bool ema)
     const lw_network *n = s->net;
     LW_TRY(lw_generator_check(n));
     LW_TRY(lw_network_method(n, &s->method, &s->diffusion));
-    s->averaged = lw_str_ends(n->dir, "/ema");
     s->hash = lw_store_hash(n->store, LW_SLAB_PARAM);
     LW_TRY(lw_quantization_find(n->dir, &s->quant));
+    s->averaged = lw_weights_averaged(n->dir, s->quant);
     return read_state(s);
 }
 

@@ -119,6 +119,13 @@ const lw_calibration *lw_quantization_ranges(const lw_quantization *q)
     return q ? &q->ranges : NULL;
 }
 
+bool lw_weights_averaged(const char *dir, const lw_quantization *q)
+{
+    const json_t *about = q ? json_object_get(q->tree, "calibration") : NULL;
+    const char *weights = json_string_value(json_object_get(about, "weights"));
+    return lw_str_ends(dir, "/ema") || (weights && lw_str_eq(weights, "ema"));
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 int lw_quantization_save(const char *dir, const lw_edge_seen *edge, int32_t n, json_t *about)

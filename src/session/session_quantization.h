@@ -36,6 +36,9 @@ void lw_quantization_free(lw_quantization **pp);
 const lw_calibration *lw_quantization_ranges(const lw_quantization *q);
 /* Of the names, scales and zero points, in the order of the file. */
 uint64_t lw_quantization_hash(const lw_quantization *q);
+/* The weights of this model folder are an average: those of a checkpoint's ema/, or what was quantised of
+ * them. q: of the same folder; NULL: it has none. */
+bool lw_weights_averaged(const char *dir, const lw_quantization *q);
 /* Writes dir/quantization.json. about: borrowed, says how it was made. */
 int lw_quantization_save(const char *dir, const lw_edge_seen *edge, int32_t n, json_t *about);
 

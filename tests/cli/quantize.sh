@@ -27,6 +27,10 @@ out_has '"inputs": "noise"'
 [ -f drift-int8/config.json ] || fails 'no config.json'
 expect 0 sample drift-int8 --n 5 --precision int8 --batch-size 5 --threads 1 --output a.npy --json
 out_has '"precision": "int8"'
+out_has '"weights": "ema"' # what was quantised
+expect 0 quantize drift --weights model --n 4 --batch-size 4 --output-dir q-last
+expect 0 sample q-last --n 1 --output x.npy --json
+out_has '"weights": "model"'
 expect 0 sample drift-int8 --n 5 --precision int8 --batch-size 2 --threads 3 --output b.npy
 cmp -s a.npy b.npy || fails 'int8: another batch size gives other pictures'
 expect 0 sample drift-int8 --n 5 --output c.npy
