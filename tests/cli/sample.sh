@@ -125,6 +125,19 @@ err_has 'no config.json says what it is'
 
 expect 0 sample drift --n 12 --classes 3,7 --output grid.png
 grep -q model_hash grid.png || fails 'the grid does not name its model'
+grep -aq 'guidance_scale\|use_clipped\|window\|alpha' grid.png && fails 'notes of options that nobody gave'
+# what decided the pictures stands in their notes and in the result
+expect 0 sample told_ddpm --n 2 --steps 2 --guidance-scale 2.5 --timestep-spacing trailing --no-use-clipped-model-output \
+    --window 4 --output how.png --json
+for word in '"guidance_scale": 2.5' '"timestep_spacing": "trailing"' '"use_clipped_model_output": false' '"window": 4'; do
+    out_has "$word"
+done
+tr '\0' '=' <how.png >how.txt
+for word in guidance_scale=2.5 timestep_spacing=trailing use_clipped_model_output=false window=4; do
+    grep -aq "$word" how.txt || fails "how.png does not note $word"
+done
+expect 0 sample drift --n 2 --output x.npy --json
+grep -q 'use_clipped\|spacing\|window\|alpha\|classes' "$out" && fails "options that nobody gave: $(cat "$out")"
 expect 0 sample drift --n 2 --classes 3,7 --output folder
 [ -f folder/000001.png ] || fails 'no picture in the folder'
 [ "$(tail -n 1 folder/labels.csv)" = '000001.png,7' ] || fails 'labels.csv'

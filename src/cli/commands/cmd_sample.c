@@ -83,6 +83,8 @@ static void print_json(const lw_sample_config *c, const lw_sample_result *r)
                   (json_int_t)c->seed, "model_hash", hash, "parameters", (json_int_t)r->parameters,
                   "seconds", r->seconds, "images_per_sec", r->images_per_second, "memory_bytes",
                   (json_int_t)r->bytes, "precision", r->precision);
+    LW_CLEANUP(lw_json_drop) json_t *more = lw_sample_options(c, r->kind);
+    json_object_update(j, more);
     lw_cli_print_result(j);
 }
 

@@ -44,11 +44,16 @@ typedef struct lw_sample_result {
     int64_t n, step, parameters;
     int32_t evaluations, image_size;
     const char *method, *sampler, *precision; /* static */
+    lw_sampler_kind kind;                     /* the same sampler */
     double seconds, images_per_second;
     size_t bytes; /* of weights and frames */
     uint64_t hash;
     bool averaged;
 } lw_sample_result;
+
+/* What decided the pictures beside what every result says: options that are not at their default and
+ * count for this sampler, by their names with _ for -. The caller's; NULL: out of memory. */
+json_t *lw_sample_options(const lw_sample_config *c, lw_sampler_kind kind);
 
 int lw_job_sample(const lw_sample_config *c, const lw_observer *obs, lw_sample_result *out);
 

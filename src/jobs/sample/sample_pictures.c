@@ -3,6 +3,7 @@
 #include "session/session_generator.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -34,6 +35,61 @@ static form form_of(const char *output)
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
+static void set(json_t *o, const char *key, json_t *value, bool said)
+{
+    if (said)
+        json_object_set_new(o, key, value);
+    else
+        json_decref(value);
+}
+
+static json_t *alpha_values(const lw_sample_config *c)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < c->n_alpha_values; i++)
+        json_array_append_new(list, json_real((double)c->alpha_values[i]));
+    return list;
+}
+
+json_t *lw_sample_options(const lw_sample_config *c, lw_sampler_kind kind)
+{
+    static const char *const schedules[] = {"constant", "linear", "list"};
+    static const char *const spacings[] = {"auto", "leading", "trailing", "linspace"};
+    const bool linear = c->alpha_schedule == LW_ALPHA_LINEAR,
+               list = c->alpha_schedule == LW_ALPHA_LIST;
+    json_t *o = json_object();
+    if (!o)
+        return NULL;
+    set(o, "classes", json_string(c->classes), !lw_str_eq(c->classes, "all"));
+    set(o, "alpha", json_real(c->alpha), c->alpha > 0.0);
+    set(o, "alpha_schedule", json_string(schedules[c->alpha_schedule]), linear || list);
+    set(o, "alpha_start", json_real(c->alpha_start), linear);
+    set(o, "alpha_end", json_real(c->alpha_end), linear);
+    set(o, "alpha_values", alpha_values(c), list);
+    set(o, "guidance_scale", json_real(c->guidance_scale), c->guidance_scale > 1.0);
+    set(o, "timestep_spacing", json_string(spacings[c->spacing]), c->spacing > 0);
+    set(o, "use_clipped_model_output", json_false(),
+        !c->use_clipped_model_output && kind == LW_SAMPLER_DDIM);
+    set(o, "window", json_integer(c->window), c->window > 0);
+    return o;
+}
+
+/* Notes of a PNG are texts. */
+static void add_options(const sampling *s, json_t *notes)
+{
+    LW_CLEANUP(lw_json_drop)
+    json_t *options = lw_sample_options(s->c, lw_sampler_get_kind(s->sampler));
+    const char *key;
+    json_t *value;
+    json_object_foreach(options, key, value)
+    {
+        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+        json_object_set_new(notes, key,
+                            json_is_string(value) ? json_incref(value) : json_string(text));
+        free(text);
+    }
+}
+
 static json_t *notes(const sampling *s)
 {
     char step[32], seed[32], hash[32], evaluations[16];
@@ -41,12 +97,14 @@ static json_t *notes(const sampling *s)
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->c->seed);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->source->hash);
     snprintf(evaluations, sizeof evaluations, "%d", (int)lw_sampler_evaluations(s->sampler));
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s}", "precision",
-                     lw_precision_name(s->c->precision), "Software", "leeway", "method",
-                     lw_method_name(s->source->method), "sampler",
-                     lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)), "evaluations",
-                     evaluations, "seed", seed, "step", s->source->step < 0 ? NULL : step,
-                     "model_hash", hash, "weights", s->source->averaged ? "ema" : "model");
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s}", "precision",
+                          lw_precision_name(s->c->precision), "Software", "leeway", "method",
+                          lw_method_name(s->source->method), "sampler",
+                          lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)), "evaluations",
+                          evaluations, "seed", seed, "step", s->source->step < 0 ? NULL : step,
+                          "model_hash", hash, "weights", s->source->averaged ? "ema" : "model");
+    add_options(s, o);
+    return o;
 }
 
 static int write_grid(const sampling *s)
@@ -239,6 +297,7 @@ static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)
                               .evaluations = lw_sampler_evaluations(s->sampler),
                               .method = lw_method_name(s->source->method),
                               .sampler = lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)),
+                              .kind = lw_sampler_get_kind(s->sampler),
                               .precision = lw_precision_name(s->c->precision),
                               .images_per_second = (double)s->c->n / LW_MAX(seconds, 1e-9),
                               .hash = s->source->hash,
