@@ -213,9 +213,10 @@ typedef struct line_end {
     const char *color;
 } line_end;
 
-/* Of every series its last value, of one of a single point also its name. Returns how many. */
-static int find_ends(const lw_plot *p, const lw_series *series, size_t n, line_end *ends,
-                     double *width)
+/* Of every series its last value, of one of a single point also its name. Returns how many. Width:
+ * room for them at the right; points that are all one above the other stand in the middle. */
+static int find_ends(const lw_plot *p, const lw_series *series, size_t n, const range *r,
+                     line_end *ends, double *width)
 {
     int m = 0;
     *width = 0;
@@ -239,7 +240,7 @@ static int find_ends(const lw_plot *p, const lw_series *series, size_t n, line_e
         lw_axis_label(&exact, value, e->y);
         snprintf(e->text, sizeof e->text, points == 1 && n > 1 && s->name ? "%.30s %s" : "%.0s%s",
                  s->name ? s->name : "", value);
-        *width = fmax(*width, points == 1 && n > 1 ? 0 : lw_svg_width(e->text, 12));
+        *width = fmax(*width, r->x0 < r->x1 || n == 1 ? lw_svg_width(e->text, 12) : 0);
     }
     return m;
 }
@@ -289,7 +290,7 @@ void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *
     f.width = p->width ? p->width : 540;
     f.height = p->height ? p->height : 320;
     range r = find_range(p, series, n);
-    int n_ends = find_ends(p, series, n, ends, &values);
+    int n_ends = find_ends(p, series, n, &r, ends, &values);
     choose_x(&f.x, p, series, n, r);
     lw_axis_init(&f.y, r.y0, r.y1, p->log_y, 5);
     for (int i = 0; i < f.y.n_ticks; i++)

@@ -196,6 +196,29 @@ static void ends_and_lone_points_are_named(void **state)
     lw_str_clear(&without);
 }
 
+static double x_before(const char *text)
+{
+    while (strncmp(text, " x=\"", 4) != 0)
+        text--;
+    return strtod(text + 4, NULL);
+}
+
+/* Runs of one measure each, not all at the same time: what stands at the last is inside the picture. */
+static void names_of_lone_points_fit(void **state)
+{
+    (void)state;
+    const double x[] = {10, 12.5}, y[] = {3, 1.21};
+    const lw_series s[] = {{.name = "drift", .x = &x[0], .y = &y[0], .n = 1},
+                           {.name = "DDPM", .x = &x[1], .y = &y[1], .n = 1}};
+    const lw_plot p = {.title = "t"};
+    lw_str out = {0};
+    lw_plot_lines(&p, s, 2, &out);
+    const char *text = strstr(lw_str_c(&out), ">DDPM 1.2");
+    assert_non_null(text);
+    assert_true(x_before(text) + lw_svg_width("DDPM 1.21", 12) <= 540);
+    lw_str_clear(&out);
+}
+
 static void dots_stand_where_lengths_say_nothing(void **state)
 {
     (void)state;
@@ -415,6 +438,7 @@ int main(void)
         cmocka_unit_test(labels_are_short),
         cmocka_unit_test(lines_skip_what_cannot_be_drawn),
         cmocka_unit_test(ends_and_lone_points_are_named),
+        cmocka_unit_test(names_of_lone_points_fit),
         cmocka_unit_test(dots_stand_where_lengths_say_nothing),
         cmocka_unit_test(a_lone_point_is_a_dot),
         cmocka_unit_test(long_series_stay_small_and_keep_their_extremes),
