@@ -46,6 +46,15 @@ for kind in npz npy safetensors; do
     [ "$(value frechet)" = "$frechet" ] || fails "a.$kind: $(value frechet), not $frechet"
     out_has '"layer": "pooled"'
 done
+# subsets that are all of both sets are one subset; of more pictures they differ
+expect 0 fid a.npy b.npy --kid
+out_has 'note: KID: every subset is all 100 pictures of A and of B: it has no deviation'
+grep '^KID' "$out" | grep -q deviation && fails 'a deviation of one subset'
+expect 0 fid a.npy b.npy --kid --json
+out_has '"kid_sd": null'
+expect 0 encode enc --data synth:16 --split train --num-images 40 --output few.npy
+expect 0 fid a.npy few.npy --kid
+grep '^KID' "$out" | grep -q 'deviation .*(subsets of 40)' || fails 'no deviation of subsets that differ'
 expect 0 fid a.npy synth:16 --split-b train --num-images 100 --encoder enc
 out_has 'Frechet distance, leeway'
 out_has 'contract resize: none'
@@ -89,7 +98,7 @@ expect 3 fid synth:16 ref.npz --num-images 100 --encoder other
 err_has "encoder_hash differs: '"
 err_has '--force'
 expect 0 fid synth:16 ref.npz --num-images 100 --encoder other --force
-out_has 'note: forced: encoder_hash differs'
+[ "$(grep -c 'note: forced: encoder_hash differs' "$out")" -eq 1 ] || fails 'forced: not noted once'
 expect 3 fid synth:16 ref.npz --num-images 100 --encoder enc --precision bf16
 err_has "dtype differs: 'bf16' of the encoder, 'f32' of ref.npz"
 expect 3 fid synth:16 ref.npz --num-images 100 --encoder clip
@@ -267,6 +276,14 @@ net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 
     out_has '"named_real": {'
     out_has '"needed": 2'
     expect 0 fid made synth:16 $probe --steps 2 --dry-run
+    # kin of an encoder that A was trained with is named
+    expect 0 train drift --data synth:16 --limit 64 --no-progress $net --groups 2 --negatives-per-group 4 \
+        --positives-per-group 8 --noise-shape 2x2 --latent-dim 4 --encoder enc --steps 1 --output-dir taught
+    expect 0 fid taught synth:16 $probe
+    out_has '  left out: enc: it has the weights of enc; A was trained with enc'
+    expect 0 fid taught synth:16 $probe --json
+    out_has '"left_out": ['
+    out_has '"why": "it has the weights of enc'
     expect 2 fid pictures.npy synth:16 --probe enc
     err_has 'nobody knows what classes'
     expect 2 fid synth:16 pictures.npy --probe enc

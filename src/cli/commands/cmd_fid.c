@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leeway fid: distances between two sets of pictures. */
+#include <math.h>
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -144,17 +145,21 @@ static json_t *share_json(lw_interval i)
 
 static json_t *probe_json(const lw_fid_result *r)
 {
-    json_t *judges = json_array();
+    json_t *judges = json_array(), *left_out = json_array();
     for (int i = 0; i < r->n_probes; i++) {
         const lw_fid_probe *p = &r->probe[i];
         json_array_append_new(judges,
                               json_pack("{s:s, s:f, s:o, s:o}", "name", p->name, "ridge", p->ridge,
                                         "made", share_json(p->made), "real", share_json(p->real)));
     }
-    return json_pack("{s:I, s:I, s:I, s:o, s:i, s:o, s:o}", "fitted", (json_int_t)r->probe_fitted,
-                     "n", (json_int_t)r->probe_images[0], "n_real", (json_int_t)r->probe_images[1],
-                     "judges", judges, "needed", (int)r->probes_needed, "named",
-                     share_json(r->named), "named_real", share_json(r->named_real));
+    for (int i = 0; i < r->n_left_out; i++)
+        json_array_append_new(left_out, json_pack("{s:s, s:s}", "name", r->left_out[i].name, "why",
+                                                  r->left_out[i].why));
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:i, s:o, s:o}", "fitted",
+                     (json_int_t)r->probe_fitted, "n", (json_int_t)r->probe_images[0], "n_real",
+                     (json_int_t)r->probe_images[1], "judges", judges, "left_out", left_out,
+                     "needed", (int)r->probes_needed, "named", share_json(r->named), "named_real",
+                     share_json(r->named_real));
 }
 
 static void print_json(const lw_fid_config *c, const lw_fid_result *r)
@@ -186,6 +191,14 @@ static void print_contract(const lw_fid_row *r)
                          r->contract.value[k]);
 }
 
+static void print_kid(const char *encoder, const lw_fid_row *r)
+{
+    lw_cli_print("KID, %-35s %.9g", encoder, r->kid);
+    if (!isnan(r->kid_sd))
+        lw_cli_print(", deviation %.3g (subsets of %d)", r->kid_sd, (int)r->kid_rows);
+    lw_cli_print("\n");
+}
+
 static void print_row(const lw_fid_config *c, const lw_fid_row *r)
 {
     const char *encoder = r->contract.value[LW_CONTRACT_ENCODER];
@@ -197,8 +210,7 @@ static void print_row(const lw_fid_config *c, const lw_fid_row *r)
     if (r->compared && c->sliced_wasserstein)
         lw_cli_print("sliced Wasserstein, %-20s %.9g\n", encoder, r->sliced);
     if (r->compared && c->kid)
-        lw_cli_print("KID, %-35s %.9g, deviation %.3g (subsets of %d)\n", encoder, r->kid,
-                     r->kid_sd, (int)r->kid_rows);
+        print_kid(encoder, r);
     if (r->compared && c->precision_recall)
         lw_cli_print("precision, recall, %-21s %.4f, %.4f\n", encoder, r->precision, r->recall);
     if (c->inception_score)
@@ -231,6 +243,12 @@ static void print_probes(const lw_fid_result *r)
         print_share(name, r->named, r->named_real);
 }
 
+static void print_left_out(const lw_fid_result *r)
+{
+    for (int i = 0; i < r->n_left_out; i++)
+        lw_cli_print("  left out: %s: %s\n", r->left_out[i].name, r->left_out[i].why);
+}
+
 static void print_text(const lw_fid_config *c, const lw_fid_result *r)
 {
     char time[32], bytes[32];
@@ -242,6 +260,7 @@ static void print_text(const lw_fid_config *c, const lw_fid_result *r)
     if (*r->verdict)
         lw_cli_print("\n%s", r->verdict);
     print_probes(r);
+    print_left_out(r);
     if (c->dry_run) {
         if (c->battery || c->probe)
             lw_cli_print("verdict: about %s\n", lw_fmt_time(time, r->verdict_seconds));

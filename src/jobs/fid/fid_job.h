@@ -46,7 +46,7 @@ typedef struct lw_fid_side {
     double guidance_scale; /* that a generator was guided with; 0: none */
 } lw_fid_side;
 
-enum { LW_FID_NOTES = 6 };
+enum { LW_FID_NOTES = 10 };
 typedef struct lw_fid_row {
     lw_contract contract;
     char distance[96]; /* what the Frechet distance is called */
@@ -55,7 +55,7 @@ typedef struct lw_fid_row {
     bool compared; /* frechet is there: two sets */
     double frechet;
     double precision, recall;
-    double kid, kid_sd;
+    double kid, kid_sd;     /* kid_sd NAN: every subset is the whole of both */
     int32_t kid_rows;       /* of each of its subsets */
     double score, score_sd; /* Inception score of A */
     double sliced;
@@ -72,6 +72,11 @@ typedef struct lw_fid_probe {
     lw_interval made, real; /* of A; of held-out pictures of B */
 } lw_fid_probe;
 
+/* A network of --probe that does not count. */
+typedef struct lw_fid_left_out {
+    char name[48], why[256];
+} lw_fid_left_out;
+
 typedef struct lw_fid_result {
     lw_fid_side side[2];
     lw_fid_row row[LW_FID_ENCODERS];
@@ -80,7 +85,9 @@ typedef struct lw_fid_result {
     json_t *verdict_json; /* the object "verdict" of docs/formats.md, the caller's; or NULL */
     double verdict_seconds;
     lw_fid_probe probe[LW_FID_PROBES];
-    int32_t n_probes, probes_needed;       /* more than half of them name a class together */
+    int32_t n_probes, probes_needed;         /* more than half of them name a class together */
+    lw_fid_left_out left_out[LW_FID_PROBES]; /* of --probe */
+    int32_t n_left_out;
     int64_t probe_fitted, probe_images[2]; /* pictures: learnt from; of A, of B's held-out part */
     lw_interval named, named_real;         /* by that many: of A, of B */
     double seconds;                        /* predicted by a dry run */

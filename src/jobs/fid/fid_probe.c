@@ -171,6 +171,18 @@ static lw_interval majority(const probe_state *s, int which)
     return lw_share_interval(k, n, LW_Z_95);
 }
 
+static void tell_left_out(const lw_battery *b, lw_fid_result *out)
+{
+    for (int32_t i = 0; i < lw_battery_count(b); i++) {
+        const lw_battery_net *net = lw_battery_at(b, i);
+        if (!net->left_out)
+            continue;
+        lw_fid_left_out *l = &out->left_out[out->n_left_out++];
+        snprintf(l->name, sizeof l->name, "%s", net->name);
+        snprintf(l->why, sizeof l->why, "%s", net->left_out);
+    }
+}
+
 static int run(probe_state *s, const fid_set set[2], const lw_observer *obs)
 {
     lw_fid_result *out = s->out;
@@ -184,6 +196,7 @@ static int run(probe_state *s, const fid_set set[2], const lw_observer *obs)
     if (lw_battery_counted(s->battery) == 0)
         return lw_fail(LW_EUSAGE, "--probe: every network is kin of an encoder that A was trained "
                                   "with: its word counts for nothing");
+    tell_left_out(s->battery, out);
     if (s->c->dry_run) {
         lw_battery_cost cost;
         LW_TRY(lw_battery_forecast(s->battery, s->set, SETS, &cost));

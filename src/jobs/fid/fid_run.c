@@ -27,12 +27,16 @@ static void clear_state(fid_state *s)
 
 __attribute__((format(printf, 2, 3))) static void add_note(lw_fid_row *r, const char *fmt, ...)
 {
+    char note[sizeof r->note[0]];
     va_list args;
-    if (r->n_notes == LW_FID_NOTES)
-        return;
     va_start(args, fmt);
-    vsnprintf(r->note[r->n_notes++], sizeof r->note[0], fmt, args);
+    vsnprintf(note, sizeof note, fmt, args);
     va_end(args);
+    for (int32_t i = 0; i < r->n_notes; i++) /* an encoder meets A, then B */
+        if (lw_str_eq(r->note[i], note))
+            return;
+    if (r->n_notes < LW_FID_NOTES)
+        snprintf(r->note[r->n_notes++], sizeof r->note[0], "%s", note);
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
@@ -189,6 +193,24 @@ static int need_rows(const fid_view *v, const char *option)
                    option, v->set->source);
 }
 
+static int measure_kid(const fid_state *s, const fid_view *a, const fid_view *b, lw_fid_row *r)
+{
+    lw_kid_value k;
+    LW_TRY(need_rows(a, "--kid"));
+    LW_TRY(need_rows(b, "--kid"));
+    LW_TRY(lw_kid(s->dev->pool, rows_of(a), a->n, rows_of(b), b->n, r->dim, KID_SUBSETS, KID_ROWS,
+                  s->c->seed, false, &k));
+    r->kid = k.mean;
+    r->kid_sd = k.sd;
+    r->kid_rows = k.rows;
+    if (a->n > k.rows || b->n > k.rows)
+        return 0;
+    r->kid_sd = (double)NAN; /* what is left is rounding */
+    add_note(r, "KID: every subset is all %d pictures of A and of B: it has no deviation",
+             (int)k.rows);
+    return 0;
+}
+
 static int measure_rows(const fid_state *s, const fid_view *a, const fid_view *b, lw_fid_row *r)
 {
     const lw_fid_config *c = s->c;
@@ -202,16 +224,8 @@ static int measure_rows(const fid_state *s, const fid_view *a, const fid_view *b
         r->precision = m.precision;
         r->recall = m.recall;
     }
-    if (c->kid) {
-        lw_kid_value k;
-        LW_TRY(need_rows(a, "--kid"));
-        LW_TRY(need_rows(b, "--kid"));
-        LW_TRY(lw_kid(pool, rows_of(a), a->n, rows_of(b), b->n, r->dim, KID_SUBSETS, KID_ROWS,
-                      c->seed, false, &k));
-        r->kid = k.mean;
-        r->kid_sd = k.sd;
-        r->kid_rows = k.rows;
-    }
+    if (c->kid)
+        LW_TRY(measure_kid(s, a, b, r));
     if (c->sliced_wasserstein) {
         LW_TRY(need_rows(a, "--sw"));
         LW_TRY(need_rows(b, "--sw"));
