@@ -138,6 +138,13 @@ grep -q 'accepted by' plain/report.html && fails 'acceptance without a judge'
 
 expect 0 compare --drift drift --ddpm ddpm --encoder reader $few $battery --output-dir dry --dry-run --json
 out_has '"verdict_seconds": '
+expect 0 compare --drift drift --ddpm ddpm --encoder reader $few $battery --output-dir dry --dry-run
+out_has "the battery's verdict takes about"
+out_has 'is not forecast'
+expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --output-dir dry --dry-run
+out_has 'there is no battery, so no verdict'
+expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --output-dir dry --dry-run --json
+out_has '"verdict_seconds": null'
 [ ! -e dry ] || fails 'a dry run wrote something'
 
 # a rectified flow beside both, and in the place of the DDPM; DDPM's part is what it was without
@@ -214,9 +221,12 @@ expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-p
     --output-dir taught
 mkdir battery
 cp -r judge reader battery
-expect 0 compare --drift taught --ddpm ddpm --encoder reader $few --score-steps 1 --ancestral-steps= --output-dir kin
+expect 0 train ddpm $data $net --batch-size 4 --steps 2 --prediction v_prediction --output-dir spoken
+expect 0 compare --drift taught --ddpm spoken --encoder reader $few --score-steps 1 --ancestral-steps= --output-dir kin
 out_has 'verdict of 1 network of 1 family'
 out_has 'left out: reader: it has the weights of reader; drift was trained with reader'
+grep -q 'DDPM: loss (error of the predicted velocity)' kin/report.html || fails 'the page: what the network was trained to say'
+grep -q 'DDPM: loss (error of the predicted noise)' out/report.html || fails 'the page: the usual prediction'
 grep -q '"left_out": "it has the weights' kin/summary.json || fails 'summary.json does not say who is left out'
 expect 2 compare --drift taught --ddpm ddpm --encoder reader $few --battery reader --output-dir x
 err_has 'every network is kin of an encoder'

@@ -175,12 +175,17 @@ static void print_text(const lw_compare_result *r)
 static void print_forecast(const lw_cli *cli, const lw_compare_result *r)
 {
     char time[32];
-    LW_CLEANUP(lw_json_drop) json_t *j = json_pack("{s:f}", "verdict_seconds", r->verdict_seconds);
+    const bool battery = r->verdict_seconds > 0;
+    LW_CLEANUP(lw_json_drop)
+    json_t *j = json_pack("{s:o}", "verdict_seconds",
+                          battery ? json_real(r->verdict_seconds) : json_null());
     if (cli->global.json)
         lw_cli_print_result(j);
     else
-        lw_cli_print("the battery's verdict takes about %s\n",
-                     lw_fmt_time(time, r->verdict_seconds));
+        lw_cli_print(
+            "%s%s; making, scoring and timing pictures comes besides and is not forecast\n",
+            battery ? "the battery's verdict takes about " : "there is no battery, so no verdict",
+            battery ? lw_fmt_time(time, r->verdict_seconds) : "");
 }
 
 static int run(const lw_cli *cli, const void *config)

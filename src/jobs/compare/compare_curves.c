@@ -66,6 +66,16 @@ static int wall_plot(const comparing *w, lw_str *svg)
     return lw_curves_wall(run, name, 1 + w->n_others, svg);
 }
 
+/* What the network of another was trained to say. */
+static const char *predicted(const compare_other *o)
+{
+    static const char *const words[] = {[LW_PREDICT_EPSILON] = "noise",
+                                        [LW_PREDICT_SAMPLE] = "picture",
+                                        [LW_PREDICT_VELOCITY] = "velocity",
+                                        [LW_PREDICT_FLOW] = "velocity"};
+    return words[o->source->diffusion->prediction];
+}
+
 static int draw_plots(const comparing *w, lw_str svg[PLOTS])
 {
     char title[64];
@@ -73,7 +83,7 @@ static int draw_plots(const comparing *w, lw_str svg[PLOTS])
     LW_TRY(wall_plot(w, &svg[WALL]));
     for (int i = 0; i < w->n_others; i++) {
         snprintf(title, sizeof title, "%s: loss (error of the predicted %s)", w->other[i].title,
-                 w->other[i].kind == COMPARE_FLOW ? "velocity" : "noise");
+                 predicted(&w->other[i]));
         LW_TRY(lw_curves_loss(w->other[i].run, title, &svg[LOSSES + i]));
     }
     for (int i = 0; i < w->c->n_stages; i++) {
