@@ -4,7 +4,8 @@
 
 LW_CACHE=$PWD/cache
 export LW_CACHE
-demo='demo --minutes 0.02 --n-fid 60 --n-ddpm 50 --latency-seconds 0.05 --no-progress'
+"$make_model" encoder enc || fails 'make_model encoder'
+demo='demo --minutes 0.02 --encoder enc --n-fid 60 --n-ddpm 50 --latency-seconds 0.05 --no-progress'
 # shellcheck disable=SC2086
 expect 1 $demo --output-dir d
 out_has 'FAIL'
@@ -23,6 +24,11 @@ for run in encoder judge reader drift ddpm; do
     grep -q 'href="../report.html"' "d/$run/report.html" || fails "the page of $run does not lead back"
 done
 grep -q 'leeway train drift --data synth:16' d/report.html || fails 'the page lacks the commands'
+# both ways to make it again, with all that was asked for
+asked='--minutes 0.02 --seed 0 --encoder enc --num-images 60 --n-ddpm 50 --latency-seconds 0.05 --output-dir d'
+grep -q "leeway demo --data synth:16 $asked\$" d/report.html || fails 'the line of the demonstration leaves options out'
+grep -q -- '--reader d/reader --encoder enc' d/report.html || fails 'the line of the comparison leaves --encoder out'
+grep -q -- '--latency-seconds 0.05 --output-dir d$' d/report.html || fails 'the line of the comparison leaves the time out'
 # six networks of other seeds and architectures, none of them kin of drift's encoder
 grep -q '"networks_counted": 6' d/summary.json || fails 'the verdict is not of six networks'
 grep -q '"families_counted": 4' d/summary.json || fails 'the six networks are not of four families'
@@ -77,6 +83,10 @@ cp d/side_by_side.png pictures/b.png
 expect 2 demo --data folder:pictures --output-dir e
 err_has 'no labels'
 expect 0 demo --dry-run --output-dir f
+expect 0 demo --dry-run --json --output-dir f
+out_has '"minutes": 6'
+out_has '"name": "encoder"'
+out_has '"step_seconds": null' # of drift, whose encoder is not there yet
 [ ! -e f ] || fails 'a dry run wrote something'
 
 # what the run directory says makes the stage again

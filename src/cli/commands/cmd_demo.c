@@ -142,6 +142,25 @@ static void print_json(const lw_demo_config *c, const lw_demo_result *d)
     lw_cli_print_json(j);
 }
 
+/* What a dry run says in words, for programs. */
+static void print_forecast(const lw_demo_result *d)
+{
+    json_t *stages = json_array();
+    for (int i = 0; i < LW_DEMO_STAGES; i++) {
+        const lw_demo_forecast *f = &d->stage[i];
+        json_array_append_new(
+            stages,
+            json_pack("{s:s, s:f, s:o, s:o}", "name", lw_demo_stage_name((lw_demo_stage_id)i),
+                      "minutes", f->minutes, "step_seconds",
+                      f->step_seconds > 0 ? json_real(f->step_seconds) : json_null(),
+                      "flops_per_step",
+                      f->step_seconds > 0 ? json_real(f->flops_per_step) : json_null()));
+    }
+    LW_CLEANUP(lw_json_drop)
+    json_t *j = json_pack("{s:f, s:o}", "minutes", d->minutes, "stages", stages);
+    lw_cli_print_result(j);
+}
+
 static int run_recipe(const lw_cli *cli, const lw_demo_config *c)
 {
     lw_demo_result r;
@@ -151,8 +170,11 @@ static int run_recipe(const lw_cli *cli, const lw_demo_config *c)
     if (rc == LW_ESTOPPED)
         return lw_fail_in(rc, "the same command goes on from here: ");
     LW_TRY(rc);
-    if (c->dry_run)
+    if (c->dry_run) {
+        if (cli->global.json)
+            print_forecast(&r);
         return 0;
+    }
     if (cli->global.json)
         print_json(c, &r);
     else

@@ -30,6 +30,9 @@ typedef struct lw_demo_recipe {
     json_t *options[LW_DEMO_STAGES]; /* the same, as options of `leeway train` */
 } lw_demo_recipe;
 
+enum { LW_DEMO_N_FID = 1000, LW_DEMO_N_DDPM = 500 };
+#define LW_DEMO_LATENCY_SECONDS 0.5
+
 typedef struct lw_demo_config {
     const char *data; /* spec; labelled */
     const char *output_dir;
@@ -37,19 +40,25 @@ typedef struct lw_demo_config {
     const char *recipe_file; /* of the recipe, where it is no built-in one */
     const lw_demo_recipe *recipe; /* borrowed */
     double minutes; /* of all trainings together; 0: 6 for pictures of 16x16, 30 for larger ones */
-    int64_t n_fid, n_ddpm;  /* pictures scored; 0: 1000 and 500 */
-    double latency_seconds; /* of a timed cell; 0: 0.5 */
+    int64_t n_fid, n_ddpm;  /* pictures scored; 0: LW_DEMO_N_FID, LW_DEMO_N_DDPM */
+    double latency_seconds; /* of a timed cell; 0: LW_DEMO_LATENCY_SECONDS */
     int64_t seed;
     int32_t threads;
     int32_t conv; /* lw_conv_mode */
     bool dry_run; /* only says what would be trained */
 } lw_demo_config;
 
+/* What a dry run says of a training; step_seconds 0: a step cannot be timed yet. */
+typedef struct lw_demo_forecast {
+    double minutes, step_seconds, flops_per_step;
+} lw_demo_forecast;
+
 typedef struct lw_demo_result {
     lw_compare_result compare;
-    double minutes, seconds; /* planned training, whole time */
-    bool barred;             /* the bar was set for this data and recipe: pass means something */
-    bool pass; /* drift meets every line, the judge is fit, controls fail, real pictures pass */
+    lw_demo_forecast stage[LW_DEMO_STAGES]; /* of a dry run, which fills minutes besides */
+    double minutes, seconds;                /* planned training, whole time */
+    bool barred; /* the bar was set for this data and recipe: pass means something */
+    bool pass;   /* drift meets every line, the judge is fit, controls fail, real pictures pass */
 } lw_demo_result;
 
 int lw_job_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_result *out);

@@ -22,6 +22,7 @@ typedef struct demo {
     json_t *begun;             /* demo.json: what the directory was begun with */
     lw_str command[2];         /* of both, which their summaries quote in the end */
     int64_t steps[2], goal[2]; /* done so far; of the two */
+    lw_demo_forecast forecast[LW_DEMO_STAGES];
 } demo;
 
 /* ---- a stage's callbacks, under the stage's own name ------------------------------------ */
@@ -87,12 +88,15 @@ static int run_stage(demo *d, lw_demo_stage_id id)
         lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }
+    d->forecast[id].minutes = t->minutes;
     if (d->c->dry_run && id == LW_DEMO_DRIFT) {
         lw_observe_say(d->obs, "%s: %.2f minutes; a step can be timed once its encoder is there",
                        lw_demo_stage_name(id), t->minutes);
         return 0;
     }
     LW_TRY(train(d, id, &obs, &r));
+    d->forecast[id].step_seconds = r.predicted_step_seconds;
+    d->forecast[id].flops_per_step = r.flops_per_step;
     if (d->c->dry_run)
         lw_observe_say(d->obs, "%s: %.2f minutes at about %.3g s a step of %.3g GFLOP",
                        lw_demo_stage_name(id), t->minutes, r.predicted_step_seconds,
@@ -302,7 +306,62 @@ static int init(demo *d)
     return measure_by(d, lw_str_c(&d->dir[LW_DEMO_JUDGE]));
 }
 
+/* What was asked of the comparison alone. */
+static int64_t n_fid(const lw_demo_config *c)
+{
+    return c->n_fid ? c->n_fid : LW_DEMO_N_FID;
+}
+
+static int64_t n_ddpm(const lw_demo_config *c)
+{
+    return c->n_ddpm ? c->n_ddpm : LW_DEMO_N_DDPM;
+}
+
+static double latency_seconds(const lw_demo_config *c)
+{
+    return c->latency_seconds > 0 ? c->latency_seconds : LW_DEMO_LATENCY_SECONDS;
+}
+
+/* "leeway demo ...", with every option that is not at its default. */
+static void all_of_it(const demo *d, lw_str *out)
+{
+    const lw_demo_config *c = d->c;
+    char buf[32];
+    lw_str_addf(out, "leeway demo --data %s", c->data);
+    if (c->recipe_file)
+        lw_str_addf(out, " --recipe %s", c->recipe_file);
+    lw_str_addf(out, " --minutes %g --seed %lld", d->minutes, (long long)c->seed);
+    if (c->encoder)
+        lw_str_addf(out, " --encoder %s", c->encoder);
+    if (n_fid(c) != LW_DEMO_N_FID)
+        lw_str_addf(out, " --num-images %lld", (long long)n_fid(c));
+    if (n_ddpm(c) != LW_DEMO_N_DDPM)
+        lw_str_addf(out, " --n-ddpm %lld", (long long)n_ddpm(c));
+    if (latency_seconds(c) != LW_DEMO_LATENCY_SECONDS)
+        lw_str_addf(out, " --latency-seconds %s", lw_f64_text(buf, latency_seconds(c)));
+    lw_str_addf(out, " --output-dir %s\n", c->output_dir);
+}
+
 /* ---- the comparison --------------------------------------------------------------------- */
+
+/* "leeway compare ..." of all that differs from its defaults. */
+static void add_compare(const lw_compare_config *c, lw_str *out)
+{
+    char buf[32];
+    lw_str_addf(out, "leeway compare --drift %s --ddpm %s --judge %s --reader %s", c->drift,
+                c->ddpm, c->judge, c->reader);
+    if (c->encoder)
+        lw_str_addf(out, " --encoder %s", c->encoder);
+    lw_str_addf(out,
+                "%s%s \\\n    --num-images %lld --n-ddpm %lld --score-steps "
+                "1,2,5,10,20,100,200 \\\n    --ancestral-steps 10,20,50,100,250 "
+                "--latency-seconds %s",
+                c->n_alpha ? " --alpha 2" : "", c->n_guidance_scale ? " --guidance-scale 2" : "",
+                (long long)c->n_fid, (long long)c->n_ddpm, lw_f64_text(buf, c->latency_seconds));
+    if (c->seed)
+        lw_str_addf(out, " --seed %lld", (long long)c->seed);
+    lw_str_addf(out, " --output-dir %s\n", c->output_dir);
+}
 
 static int compare(demo *d, lw_compare_result *out)
 {
@@ -317,8 +376,8 @@ static int compare(demo *d, lw_compare_result *out)
         .reader = lw_str_c(&d->dir[LW_DEMO_READER]),
         .encoder = d->c->encoder,
         .planted_steps = LW_ADVERSARIAL_STEPS,
-        .n_fid = d->c->n_fid ? d->c->n_fid : 1000,
-        .n_ddpm = d->c->n_ddpm ? d->c->n_ddpm : 500,
+        .n_fid = n_fid(d->c),
+        .n_ddpm = n_ddpm(d->c),
         .ddim_steps = {50, 100, 1000},
         .n_ddim_steps = 3,
         .score_steps = {1, 2, 5, 10, 20, 100, 200},
@@ -329,7 +388,7 @@ static int compare(demo *d, lw_compare_result *out)
         .n_alpha = d->r.drift.alpha.dist ? 1 : 0, /* where drift was told strengths of guidance */
         .guidance_scale = {2},
         .n_guidance_scale = d->r.ddpm.class_dropout_prob > 0.0 ? 1 : 0, /* likewise DDPM */
-        .latency_seconds = d->c->latency_seconds > 0 ? d->c->latency_seconds : 0.5,
+        .latency_seconds = latency_seconds(d->c),
         .use_clipped_model_output = true,
         .ema = true,
         .seed = d->c->seed,
@@ -341,14 +400,7 @@ static int compare(demo *d, lw_compare_result *out)
         .title = "Pictures in one step: a drifting generator beside DDPM",
         .stages = stages,
         .n_stages = 3};
-    lw_str_addf(
-        &d->commands,
-        "leeway compare --drift %s --ddpm %s --judge %s --reader %s%s%s \\\n    --num-images %lld "
-        "--n-ddpm %lld --score-steps 1,2,5,10,20,100,200 \\\n    "
-        "--ancestral-steps 10,20,50,100,250 --output-dir %s\n",
-        c.drift, c.ddpm, c.judge, c.reader, c.n_alpha ? " --alpha 2" : "",
-        c.n_guidance_scale ? " --guidance-scale 2" : "", (long long)c.n_fid, (long long)c.n_ddpm,
-        c.output_dir);
+    add_compare(&c, &d->commands);
     c.commands = lw_str_c(&d->commands);
     snprintf(d->what, sizeof d->what, "6/6 compare");
     const lw_observer obs = {
@@ -368,18 +420,16 @@ static int run(demo *d, lw_demo_result *out)
 {
     double start = lw_now();
     LW_TRY(init(d));
-    lw_str_addf(&d->commands,
-                "# all of it:\nleeway demo --data %s%s%s --minutes %g --seed %lld --output-dir %s\n"
-                "# or step by step:\n",
-                d->c->data, d->c->recipe_file ? " --recipe " : "",
-                d->c->recipe_file ? d->c->recipe_file : "", d->minutes, (long long)d->c->seed,
-                d->c->output_dir);
+    lw_str_add(&d->commands, "# all of it:\n");
+    all_of_it(d, &d->commands);
+    lw_str_add(&d->commands, "# or step by step:\n");
     for (int i = 0; i < (d->c->dry_run ? LW_DEMO_STAGES : LW_DEMO_DRIFT); i++)
         LW_TRY(run_stage(d, (lw_demo_stage_id)i));
     LW_TRY(make_battery(d));
     if (!d->c->dry_run)
         LW_TRY(run_pair(d));
     out->minutes = d->minutes;
+    memcpy(out->stage, d->forecast, sizeof out->stage);
     if (d->c->dry_run)
         return 0;
     LW_TRY(compare(d, &out->compare));
