@@ -46,14 +46,22 @@ void lw_ranking_ranks(const lw_ranking *r, const int32_t *counts, double *out)
     }
 }
 
+/* The mean of x [n], each counts[i] times there (NULL: once). Counted from one of them: the mean of equal
+ * numbers is that number then, where one off by a rounding leaves deviations that look like scores. */
+static double mean_of(const double *x, const int32_t *counts, int64_t n)
+{
+    double sum = 0;
+    int64_t first = 0;
+    while (counts && first < n - 1 && counts[first] == 0)
+        first++;
+    for (int64_t i = first; i < n; i++)
+        sum += (counts ? counts[i] : 1) * (x[i] - x[first]);
+    return n > 0 ? x[first] + sum / (double)n : (double)NAN;
+}
+
 double lw_correlation(const double *a, const double *b, const int32_t *counts, int64_t n)
 {
-    double ma = 0, mb = 0, aa = 0, bb = 0, ab = 0, all = (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        double times = counts ? counts[i] : 1;
-        ma += times * a[i] / all;
-        mb += times * b[i] / all;
-    }
+    double ma = mean_of(a, counts, n), mb = mean_of(b, counts, n), aa = 0, bb = 0, ab = 0;
     for (int64_t i = 0; i < n; i++) {
         double times = counts ? counts[i] : 1;
         aa += times * (a[i] - ma) * (a[i] - ma);

@@ -47,15 +47,18 @@ int lw_reliability_of(const double *s, int32_t trials, int64_t n, lw_reliability
                             .rho_iqr = (double)NAN,
                             .rho_q25 = (double)NAN,
                             .rho_q75 = (double)NAN};
+    /* means are counted from one of the scores: equal scores then vary by nothing, not by a rounding */
     for (int64_t i = 0; i < n; i++) {
         double sum = 0;
         for (int32_t t = 0; t < trials; t++)
-            mean[i] += s[t * n + i] / k;
+            mean[i] += (s[t * n + i] - s[i]) / k;
+        mean[i] += s[i];
         for (int32_t t = 0; t < trials; t++)
             sum += (s[t * n + i] - mean[i]) * (s[t * n + i] - mean[i]);
         within += sum / (k - 1) / (double)n;
-        middle += mean[i] / (double)n;
+        middle += (mean[i] - mean[0]) / (double)n;
     }
+    middle += mean[0];
     for (int64_t i = 0; i < n; i++)
         between += (mean[i] - middle) * (mean[i] - middle) / (double)(n - 1);
     out->signal = n > 1 ? between : (double)NAN;

@@ -126,6 +126,32 @@ static void test_reliability(void **state)
     assert_string_equal(lw_reliability_status(&r), "insufficient_trials");
 }
 
+/* Scores that do not vary: the means of 60 equal numbers or ranks are none but that number. */
+static void test_constant(void **state)
+{
+    enum { N = 60, K = 3 };
+    double s[K * N], other[N], v;
+    lw_reliability r;
+    lw_interval i;
+    (void)state;
+    for (int k = 0; k < K * N; k++)
+        s[k] = 0.1;
+    for (int k = 0; k < N; k++)
+        other[k] = k * 31 % N;
+    assert_int_equal(lw_reliability_of(s, K, N, &r), 0);
+    assert_true(r.signal == 0 && r.noise == 0);
+    assert_true(isnan(r.snr) && isnan(r.icc) && isnan(r.rho_median));
+    assert_int_equal(lw_spearman(s, s + N, N, &v), 0);
+    assert_true(isnan(v));
+    assert_int_equal(lw_spearman_interval(s, other, N, 3, &i), 0);
+    assert_true(isnan(i.value) && isnan(i.low) && isnan(i.high));
+    for (int k = 0; k < K * N; k++) /* the same in every trial */
+        s[k] = 0.1 * other[k % N];
+    assert_int_equal(lw_reliability_of(s, K, N, &r), 0);
+    assert_true(r.noise == 0 && isnan(r.snr) && r.icc == 1);
+    close_to(r.rho_median, 1);
+}
+
 static void test_ranks(void **state)
 {
     static const double a[] = {1, 2, 2, 3, 5, 5, 5, 0}, b[] = {2, 1, 4, 4, 4, 9, 1, 0},
@@ -194,7 +220,7 @@ int main(void)
         cmocka_unit_test(test_scores),      cmocka_unit_test(test_nested),
         cmocka_unit_test(test_refused),     cmocka_unit_test(test_reliability),
         cmocka_unit_test(test_ranks),       cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_no_interval),
+        cmocka_unit_test(test_no_interval), cmocka_unit_test(test_constant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
