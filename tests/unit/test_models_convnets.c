@@ -14,6 +14,12 @@ static void open_with(const char *config, int code, const char *says)
     assert_null(n);
 }
 
+/* model_args as timm 1.0.31 writes them, with the same beside them. */
+#define TIMM_SAID(name)                                                                \
+    "{\"architecture\": \"" name "\", \"num_classes\": 9, \"num_features\": 8, "       \
+    "\"global_pool\": \"avg\", \"model_args\": {\"in_chans\": 3, \"num_classes\": 9, " \
+    "\"global_pool\": \"avg\"}}"
+
 static void test_configs(void **state)
 {
     static const struct {
@@ -22,6 +28,22 @@ static void test_configs(void **state)
     } bad[] = {
         {"{\"architecture\": \"inception_v3\", \"model_args\": {\"aux_logits\": true}}",
          "'aux_logits' is true", LW_EUNSUPPORTED},
+        /* read as far as the weights */
+        {TIMM_SAID("inception_v3"), "not an Inception-v3 of", LW_EFORMAT},
+        {TIMM_SAID("convnext_tiny"), "not a ConvNeXt of", LW_EFORMAT},
+        {TIMM_SAID("resnet18"), "not a ResNet of", LW_EFORMAT},
+        {TIMM_SAID("mobilenetv2_100"), "not a MobileNetV2 of", LW_EFORMAT},
+        {TIMM_SAID("tf_efficientnet_lite0"), "not an EfficientNet-Lite of", LW_EFORMAT},
+        {"{\"architecture\": \"inception_v3\", \"num_classes\": 9, "
+         "\"model_args\": {\"num_classes\": 8}}",
+         "'num_classes' is 8 in 'model_args' and 9 beside it", LW_EUNSUPPORTED},
+        {"{\"architecture\": \"mobilenetv2_100\", \"global_pool\": \"avg\", "
+         "\"model_args\": {\"global_pool\": \"fast\"}}",
+         "'global_pool' is \"fast\" in 'model_args' and \"avg\" beside it", LW_EUNSUPPORTED},
+        {"{\"architecture\": \"convnext_tiny\", \"model_args\": {\"global_pool\": \"max\"}}",
+         "'global_pool' is \"max\" in 'model_args' and not said beside it", LW_EUNSUPPORTED},
+        {"{\"architecture\": \"convnext_tiny\", \"model_args\": [1]}", "must be an object",
+         LW_EFORMAT},
         {"{\"architecture\": \"inception_v3\", \"drop\": 1}", "'drop' is 1", LW_EUNSUPPORTED},
         {"{\"architecture\": \"odd_inception_v3\"}", "'architecture' is odd_inception_v3",
          LW_EUNSUPPORTED},

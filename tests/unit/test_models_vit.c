@@ -34,6 +34,12 @@ static int read_config(const lw_network_def *def, const char *text, lw_network *
 }
 
 #define TIMM(name) "{\"architecture\": \"" name "\""
+/* model_args as timm 1.0.31 writes them, with the same beside them. */
+#define TIMM_SAID(name, classes, pool, side)                                            \
+    TIMM(name)                                                                          \
+    ", \"num_classes\": " #classes ", \"global_pool\": \"" pool "\", \"model_args\": {" \
+    "\"in_chans\": 3, \"num_classes\": " #classes ", \"global_pool\": \"" pool          \
+    "\", \"img_size\": [" #side ", " #side "]}}"
 #define OPEN "{\"model_cfg\": {\"embed_dim\": 9, \"vision_cfg\": {"
 
 static void test_refused(void **state)
@@ -70,6 +76,12 @@ static void test_refused(void **state)
          "'num_classes' is 10"},
         {siglip, TIMM("vit_base_patch16_siglip_224") ", \"model_args\": {\"qk_norm\": true}}",
          LW_EUNSUPPORTED, "'qk_norm'"},
+        {siglip,
+         TIMM("vit_base_patch16_siglip_224") ", \"global_pool\": \"map\", "
+                                             "\"model_args\": {\"global_pool\": \"avg\"}}",
+         LW_EUNSUPPORTED, "'global_pool' is \"avg\" in 'model_args' and \"map\" beside it"},
+        {siglip, TIMM_SAID("vit_base_patch16_siglip_224", 10, "map", 224), LW_EUNSUPPORTED,
+         "'num_classes' is 10: its head"},
         {siglip, TIMM("vit_siglip_") "}", LW_EUNSUPPORTED, "vit_siglip_"},
         {siglip,
          OPEN "\"timm_model_name\": \"vit_base_patch16_siglip_224\", \"timm_pool\": \"avg\"}}}",
@@ -112,6 +124,9 @@ static void test_sizes(void **state)
         {siglip, TIMM("vit_so400m_patch14_siglip_384") "}", 384},
         {siglip, TIMM("vit_so400m_patch14_siglip_384") ", \"model_args\": {\"img_size\": 392}}",
          392},
+        {siglip, TIMM_SAID("vit_base_patch16_siglip_256", 0, "map", 256), 256},
+        {clip, TIMM_SAID("vit_base_patch32_clip_224", 9, "token", 240), 240},
+        {dinov2, TIMM_SAID("vit_small_patch14_reg4_dinov2", 0, "token", 518), 0},
         {siglip, OPEN "\"timm_model_name\": \"vit_base_patch16_siglip_256\"}}}", 256},
         {dinov2, "{\"image_size\": 518}", 0}, /* any */
         {dinov2, TIMM("vit_giant_patch14_reg4_dinov2") "}", 0},

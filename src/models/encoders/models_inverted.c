@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/formats.h"
+#include "models/encoders/models_timm.h"
 #include "models/models_private.h"
 
 enum { MAX_WIDTH = 65536 };
@@ -189,16 +190,16 @@ int lw_inverted_read_timm(const json_t *config, const char *where, lw_inverted *
 {
     static const char *const timm[] = {"architecture",   "num_classes", "num_features",
                                        "pretrained_cfg", "model_args",  NULL};
-    static const char *const more[] = {"bn_eps", "in_chans", NULL};
-    static const char *const *const known[] = {timm, NULL}, *const *const args[] = {more, NULL};
+    static const char *const more[] = {"bn_eps", NULL};
+    static const char *const *const known[] = {timm, NULL};
     static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {0}};
     static const lw_json_only pads[] = {{"pad_type", "\"\""}, {"pad_type", "\"same\""}, {0}};
     const json_t *o = json_object_get(config, "model_args");
     const char *pad = a->same ? "same" : "";
     double eps = (double)a->eps;
     LW_TRY(lw_json_check_known(config, where, known, only));
+    LW_TRY(lw_timm_check_args(config, where, more, pads));
     if (json_is_object(o)) {
-        LW_TRY(lw_json_check_known(o, where, args, pads));
         LW_TRY(lw_json_opt_f64(o, where, "bn_eps", &eps));
         LW_TRY(lw_json_opt_str(o, where, "pad_type", &pad));
     }

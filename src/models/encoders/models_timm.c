@@ -37,6 +37,32 @@ static int opt_side(const json_t *j, const char *where, const char *key, int32_t
     return 0;
 }
 
+/* ---- arguments of any network of timm -------------------------------------------------------- */
+
+int lw_timm_check_args(const json_t *config, const char *where, const char *const *said,
+                       const lw_json_only *only)
+{
+    static const char *const twice[] = {"num_classes", "global_pool", NULL};
+    static const char *const usual[] = {"in_chans", NULL}; /* lw_network_channels reads it */
+    const char *const *const known[] = {usual, twice, said, NULL};
+    const json_t *args = json_object_get(config, "model_args");
+    if (!args || json_is_null(args))
+        return 0;
+    LW_TRY(lw_json_check_known(args, where, known, only));
+    for (const char *const *key = twice; *key; key++) {
+        const json_t *inner = json_object_get(args, *key), *outer = json_object_get(config, *key);
+        LW_CLEANUP(lw_str_clear) lw_str have = {0}, want = {0};
+        if (!inner || json_is_null(inner) || json_equal(inner, outer))
+            continue;
+        lw_json_dump(inner, 0, &have);
+        if (outer)
+            lw_json_dump(outer, 0, &want);
+        return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is %.80s in 'model_args' and %.80s beside it",
+                       where, *key, lw_str_c(&have), outer ? lw_str_c(&want) : "not said");
+    }
+    return 0;
+}
+
 /* ---- timm's convolutional networks ----------------------------------------------------------- */
 
 int lw_timm_plain(const json_t *config, const char *where, const char *const *built,
@@ -46,15 +72,11 @@ int lw_timm_plain(const json_t *config, const char *where, const char *const *bu
                                        "pretrained_cfg", "model_args",  NULL};
     static const char *const *const known[] = {keys, NULL};
     static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {0}};
-    static const char *const usual[] = {"in_chans", NULL}; /* lw_network_channels reads it */
-    const char *const *const known_args[] = {usual, said, NULL};
-    const json_t *args = json_object_get(config, "model_args");
     LW_CLEANUP(lw_str_clear) lw_str have = {0};
     const char *name;
     LW_TRY(lw_json_get_str(config, where, "architecture", &name));
     LW_TRY(lw_json_check_known(config, where, known, only));
-    if (json_is_object(args))
-        LW_TRY(lw_json_check_known(args, where, known_args, NULL));
+    LW_TRY(lw_timm_check_args(config, where, said, NULL));
     for (const char *const *b = built; *b; b++) {
         if (lw_str_eq(*b, name))
             return 0;
@@ -147,18 +169,17 @@ static int read_act(const json_t *j, const char *where, lw_vit *out)
                 : 0;
 }
 
-static int read_args(const json_t *j, const char *where, lw_vit *out)
+static int read_args(const json_t *config, const char *where, lw_vit *out)
 {
     static const char *const keys[] = {"img_size",  "patch_size", "embed_dim",        "depth",
                                        "num_heads", "mlp_ratio",  "dynamic_img_size", "init_values",
-                                       "act_layer", "qkv_bias",   "reg_tokens",       "in_chans",
-                                       NULL};
-    const char *const *const known[] = {keys, NULL};
+                                       "act_layer", "qkv_bias",   "reg_tokens",       NULL};
+    const json_t *j = json_object_get(config, "model_args");
     double ratio = 0;
     bool bias = true;
     if (!j || json_is_null(j))
         return 0;
-    LW_TRY(lw_json_check_known(j, where, known, NULL));
+    LW_TRY(lw_timm_check_args(config, where, keys, NULL));
     LW_TRY(opt_side(j, where, "img_size", &out->image_size));
     LW_TRY(opt_side(j, where, "patch_size", &out->patch));
     LW_TRY(opt_count(j, where, "embed_dim", WIDEST, &out->width));
@@ -197,7 +218,7 @@ static int read_timm(const json_t *j, const char *where, const char *pool, lw_vi
                        where, (int)n);
     if (classes)
         *classes = n;
-    return read_args(json_object_get(j, "model_args"), where, out);
+    return read_args(j, where, out);
 }
 
 /* ---- open_clip ------------------------------------------------------------------------------- */

@@ -28,6 +28,11 @@ bool lw_timm_is(const json_t *config);
 /* Is it open_clip's? */
 bool lw_open_clip_is(const json_t *config);
 
+/* The "model_args" of timm's config.json, where there are any: those that each network takes, those
+ * `said` (NULL-ended, or NULL) and those of `only`. "num_classes" and "global_pool", which timm 1.0.31
+ * writes there a second time, must be those beside it. LW_EUNSUPPORTED names what is not honoured. */
+int lw_timm_check_args(const json_t *config, const char *where, const char *const *said,
+                       const lw_json_only *only);
 /* timm's config.json of a convolutional network whose tensors say the rest: its architecture is one
  * of `built`, pooled by the average, of the arguments `said` or none; both NULL-ended, said may be
  * NULL. LW_EUNSUPPORTED names what is not honoured. */
