@@ -94,8 +94,11 @@ double lw_diffusion_weight(const lw_diffusion *d, int32_t t, double gamma)
 static int32_t time_of(const lw_diffusion *d, int32_t n, int32_t k)
 {
     int32_t T = d->timesteps;
-    if (d->spacing == LW_SPACING_TRAILING)
-        return (int32_t)rint(T - k * ((double)T / n)) - 1;
+    if (d->spacing == LW_SPACING_TRAILING) {
+        /* numpy's arange(T, 0, -T/n): its step is what its second number leaves; halves fall by it */
+        const double step = (T - (double)T / n) - T;
+        return (int32_t)rint(T + k * step) - 1;
+    }
     if (d->spacing == LW_SPACING_LINSPACE)
         return n > 1 ? (int32_t)rint((n - 1 - k) * ((double)(T - 1) / (n - 1))) : 0;
     return (n - 1 - k) * (T / n) + d->steps_offset;

@@ -253,6 +253,26 @@ static void test_steps(void **state)
     assert_ok(lw_diffusion_check_steps(&d, 1000));
 }
 
+/* diffusers' trailing times: numpy's arange(1000, 0, -1000/48) counts by a step a rounding away from
+ * 1000/48, so its halves round down. */
+static void test_trailing_times(void **state)
+{
+    static const struct {
+        int32_t n, k, t;
+    } cases[] = {{48, 0, 999}, {48, 3, 936},   {48, 9, 811}, {48, 15, 686},
+                 {48, 47, 20}, {1000, 999, 0}, {1, 0, 999},  {3, 1, 666}};
+    static lw_diffusion d;
+    (void)state;
+    assert_ok(lw_diffusion_init(&d, 1000));
+    d.spaced = true;
+    d.spacing = LW_SPACING_TRAILING;
+    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+        assert_int_equal((int)lw_ddim_move(&d, cases[i].n, cases[i].k).t, cases[i].t);
+        assert_int_equal((int)lw_ancestral_move(&d, cases[i].n, cases[i].k).t, cases[i].t);
+        assert_int_equal((int)lw_solver_move(&d, cases[i].n, cases[i].k).t, cases[i].t);
+    }
+}
+
 /* DPM-Solver's times differ: its lines go through two of them. */
 static void test_solver_steps(void **state)
 {
@@ -440,17 +460,12 @@ static void test_pipeline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_diffusers),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_all_of_diffusers),
-        cmocka_unit_test(test_solver_steps),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_where_it_is_found),
-        cmocka_unit_test(test_own),
-        cmocka_unit_test(test_noted),
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_pipeline),
+        cmocka_unit_test(test_as_diffusers), cmocka_unit_test(test_values),
+        cmocka_unit_test(test_types),        cmocka_unit_test(test_all_of_diffusers),
+        cmocka_unit_test(test_solver_steps), cmocka_unit_test(test_trailing_times),
+        cmocka_unit_test(test_steps),        cmocka_unit_test(test_where_it_is_found),
+        cmocka_unit_test(test_own),          cmocka_unit_test(test_noted),
+        cmocka_unit_test(test_weights),      cmocka_unit_test(test_pipeline),
     };
     return cmocka_run_group_tests_name("diffusion", tests, scratch_make, scratch_remove);
 }
