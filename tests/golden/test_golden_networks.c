@@ -373,6 +373,7 @@ int main(void)
         NETWORK_TEST("network_efficientnet_lite_both"),
         NETWORK_TEST("network_mobilenet_hf"),
         NETWORK_TEST("network_mobilenet_hf_body"),
+        NETWORK_TEST("network_mobilenet_hf_narrow"),
         cmocka_unit_test(test_mobilenet),
         NETWORK_TEST("network_clip_timm"),
         NETWORK_TEST("network_inception_v3"),

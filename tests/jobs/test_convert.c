@@ -142,6 +142,8 @@ static void test_refused(void **state)
         {"network_resnet_bottleneck", LW_LIBRARY_TIMM, "this number of stages"},
         {"network_resnet_timm", LW_LIBRARY_OPEN_CLIP, "a ResNet"},
         {"network_mobilenet_torchvision", LW_LIBRARY_HF, "a MobileNetV2 of these widths"},
+        /* whose first blocks are not the same there */
+        {"network_mobilenet_hf_narrow", LW_LIBRARY_TIMM, "a MobileNetV2 of these widths"},
         {"network_efficientnet_lite_both", LW_LIBRARY_HF, "an EfficientNet-Lite"},
         {"network_taesd_encoder", LW_LIBRARY_HF,
          "is not converted; families that are: resnet, mobilenet_v2, efficientnet_lite, clip, "

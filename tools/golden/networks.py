@@ -263,10 +263,10 @@ def efficientnet_lite_flat():
     return case(net, inverted_taps(net, HALF), (1, 3, 42, 51), "pooled", named)
 
 
-def mobilenet_hf(head, **more):
+def mobilenet_hf(head, multiplier=0.35, **more):
     """TensorFlow's padding, unless config.json says otherwise; numbers in [-1,1]."""
     from transformers import MobileNetV2Config, MobileNetV2ForImageClassification, MobileNetV2Model  # pylint: disable=import-outside-toplevel
-    config = MobileNetV2Config(depth_multiplier=0.35, num_labels=5, **more)
+    config = MobileNetV2Config(depth_multiplier=multiplier, num_labels=5, **more)
     net = fill((MobileNetV2ForImageClassification if head else MobileNetV2Model)(config))
     body = net.mobilenet_v2 if head else net
 
@@ -305,4 +305,6 @@ CASES = {
     "efficientnet_lite_flat": efficientnet_lite_flat,
     "mobilenet_hf": lambda: mobilenet_hf(True),
     "mobilenet_hf_body": lambda: mobilenet_hf(False, tf_padding=False, layer_norm_eps=1e-4),
+    # a stem as wide as the first block
+    "mobilenet_hf_narrow": lambda: mobilenet_hf(False, 0.25),
 }

@@ -84,7 +84,8 @@ static lw_val block(lw_builder *b, const lw_inverted *a, int n, lw_val x, int st
     lw_val h = n == 1 ? x : convolve(b, a, LW_INVERTED_EXPAND, n, x, inner, 1);
     h = convolve(b, a, LW_INVERTED_DEPTHWISE, n, h, inner, stride);
     h = convolve(b, a, LW_INVERTED_PROJECT, n, h, o, 1);
-    return stride == 1 && c == o ? lw_add(b->g, h, x) : h;
+    bool adds = stride == 1 && c == o && !(n == 1 && a->first_in_stem);
+    return adds ? lw_add(b->g, h, x) : h;
 }
 
 void lw_inverted_build(lw_builder *b, const lw_inverted *a, lw_val x, lw_taps *out)

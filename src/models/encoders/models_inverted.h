@@ -7,7 +7,7 @@
  *     x --1x1 expand--> [k x k depthwise, stride] --1x1 project--> + x, where shapes agree
  *        BN, ReLU6          BN, ReLU6                  BN
  *
- * The first block has no expansion. All widths are read from the tensors, so that every multiplier is one network.
+ * The first block has no expansion; transformers makes it a part of the stem, without the addition. All widths are read from the tensors, so that every multiplier is one network.
  */
 #ifndef LW_MODELS_INVERTED_H
 #define LW_MODELS_INVERTED_H
@@ -42,7 +42,9 @@ struct lw_inverted {
     bool quantized;         /* weights may be bytes with scales, "weight_q" */
     bool
         same; /* TensorFlow's padding: at stride 2 an even side is padded behind only; else both alike */
-    float eps; /* of BatchNorm */
+    bool
+        first_in_stem; /* the first block belongs to the stem, as transformers has it: nothing is added */
+    float eps;         /* of BatchNorm */
     int blocks[LW_INVERTED_STAGES], stride[LW_INVERTED_STAGES], kernel[LW_INVERTED_STAGES];
     int32_t stem, head, classes;       /* classes 0: no classifier */
     int32_t inner[LW_INVERTED_BLOCKS]; /* channels of the depthwise convolution */

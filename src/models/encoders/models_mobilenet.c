@@ -99,6 +99,7 @@ static void use_torchvision(lw_inverted *a)
 static void use_transformers(lw_inverted *a, bool prefix)
 {
     a->name = name_transformers;
+    a->first_in_stem = true;
     a->prefix = prefix ? "mobilenet_v2" : NULL;
 }
 
@@ -211,6 +212,7 @@ static int write(const lw_network *n, lw_library to, lw_network_form *out)
     if (!there)
         return LW_ENOMEM;
     *there = *(const mobilenet *)n->arch;
+    there->net.first_in_stem = false; /* alike with all multipliers above: their stems are wider */
     if (hf)
         use_transformers(&there->net, a->classes > 0);
     else
