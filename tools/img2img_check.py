@@ -57,7 +57,8 @@ def reference(net, kind, steps, strength, frame, noise):
 
 def run(command, folder, directory, frame, kind, steps, strength, seed):
     height, width = frame.shape[:2]
-    path, out = os.path.join(directory, "frame"), os.path.join(directory, "out")
+    path = os.path.join(directory, "frame")
+    out = os.path.join(directory, f"{kind}-{steps}-{strength}")  # a folder that holds frames is refused
     frame.tofile(path)
     subprocess.run(command + ["stream", "--input", path, "--raw", f"{width}x{height}:rgb24", "--every-frame",
                               "--model", folder, "--size", f"{width}x{height}", "--sampler", kind, "--steps",

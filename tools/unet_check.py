@@ -53,7 +53,8 @@ def check(command, folder, batch, directory):
     path = lambda n: os.path.join(directory, n + ".npy")
     np.save(path("x"), x)
     np.save(path("t"), t.astype(np.float32))
-    args = ["run", folder, "--input", path("x"), "--t", path("t"), "--output", path("y")]
+    args = ["run", folder, "--input", path("x"), "--t", path("t"), "--output", path("y"),
+            "--weights", "model"]  # those that diffusers reads, not their average
     if y is not None:
         np.save(path("c"), y.astype(np.int32))
         args += ["--class", path("c")]

@@ -78,7 +78,8 @@ static int read_mean_std(const json_t *o, const char *what, const char *mean, co
 /* What a class of image processors does where its file is silent. */
 typedef struct processor {
     const char *name;   /* ... + ImageProcessor, ImageProcessorFast, FeatureExtractor */
-    bool square;        /* a size that is one number: both sides, not the shortest edge */
+    bool square;        /* its own size: both sides, not the shortest edge */
+    bool square_number; /* and a size in the file that is one number */
     int32_t size, crop; /* crop 0: none */
     int32_t resample;   /* Pillow's number; -1: versions differ, so it must be there */
     bool has_pct;       /* crop_pct below 384, squashed from there */
@@ -86,15 +87,15 @@ typedef struct processor {
 } processor;
 
 static const processor processors[] = {
-    {"CLIP", false, 224, 224, 3, false, {LW_NUMBERS_CLIP}},
-    {"ChineseCLIP", false, 224, 224, 3, false, {LW_NUMBERS_CLIP}},
-    {"Bit", false, 224, 224, 3, false, {LW_NUMBERS_CLIP}},
-    {"Siglip", true, 224, 0, 3, false, {LW_NUMBERS_HALF}},
-    {"ViT", true, 224, 0, 2, false, {LW_NUMBERS_HALF}},
-    {"DeiT", true, 256, 224, 3, false, {LW_NUMBERS_HALF}},
-    {"ConvNext", false, 384, 0, -1, true, {LW_NUMBERS_HALF}},
-    {"MobileNetV1", false, 256, 224, 2, false, {LW_NUMBERS_HALF}},
-    {"MobileNetV2", false, 256, 224, 2, false, {LW_NUMBERS_HALF}},
+    {"CLIP", false, false, 224, 224, 3, false, {LW_NUMBERS_CLIP}},
+    {"ChineseCLIP", false, false, 224, 224, 3, false, {LW_NUMBERS_CLIP}},
+    {"Bit", false, false, 224, 224, 3, false, {LW_NUMBERS_CLIP}},
+    {"Siglip", true, false, 224, 0, 3, false, {LW_NUMBERS_HALF}},
+    {"ViT", true, true, 224, 0, 2, false, {LW_NUMBERS_HALF}},
+    {"DeiT", true, true, 256, 224, 3, false, {LW_NUMBERS_HALF}},
+    {"ConvNext", false, false, 384, 0, -1, true, {LW_NUMBERS_HALF}},
+    {"MobileNetV1", false, false, 256, 224, 2, false, {LW_NUMBERS_HALF}},
+    {"MobileNetV2", false, false, 256, 224, 2, false, {LW_NUMBERS_HALF}},
 };
 
 static int find_processor(const json_t *o, const char *what, const processor **out)
@@ -139,13 +140,13 @@ static int read_edges(const json_t *v, const char *what, const char *key, bool *
 static int read_size(const json_t *o, const char *what, const processor *kind, lw_preparation *p)
 {
     const json_t *v = json_object_get(o, "size");
-    bool square = kind->square;
+    bool given = v && !json_is_null(v), square = given ? kind->square_number : kind->square;
     int32_t side[2] = {kind->size, kind->size};
     if (json_is_object(v)) {
         LW_TRY(read_edges(v, what, "size", &square, side));
     } else {
         LW_TRY(lw_json_opt_bool(o, what, "default_to_square", &square));
-        if (v && !json_is_null(v))
+        if (given)
             LW_TRY(read_side(what, "size", v, &side[0]));
         side[1] = side[0];
     }

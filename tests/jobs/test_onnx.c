@@ -48,15 +48,22 @@ static bool next(message *m, field *f)
 
 enum { MOST = 512 };
 static char made[MOST][32];
+static bool taken[MOST]; /* by a node */
 static int n_made;
 
-static bool is_made(message m)
+/* Its number; -1: it is not. */
+static int place_of(message m)
 {
     size_t n = (size_t)(m.end - m.at);
     for (int i = 0; i < n_made; i++)
         if (strlen(made[i]) == n && memcmp(made[i], m.at, n) == 0)
-            return true;
-    return n == 0; /* absent */
+            return i;
+    return -1;
+}
+
+static bool is_made(message m)
+{
+    return m.at == m.end /* absent */ || place_of(m) >= 0;
 }
 
 static void make(message m)
@@ -64,6 +71,7 @@ static void make(message m)
     size_t n = (size_t)(m.end - m.at);
     assert_true(n > 0 && n < sizeof *made && n_made < MOST && !is_made(m));
     memcpy(made[n_made], m.at, n);
+    taken[n_made] = false;
     made[n_made++][n] = 0;
 }
 
@@ -105,6 +113,8 @@ static int read_nodes(message graph, const char *op)
             if (g.number == 1 && !is_made(g.m))
                 fail_msg("read before it is made: %.*s", (int)(g.m.end - g.m.at),
                          (const char *)g.m.at);
+            if (g.number == 1 && g.m.at < g.m.end)
+                taken[place_of(g.m)] = true;
             if (g.number == 2)
                 make(g.m);
             n += g.number == 4 && (size_t)(g.m.end - g.m.at) == strlen(op) &&
@@ -134,13 +144,18 @@ static int read_graph(message graph, const char *op)
 {
     field f;
     n_made = 0;
-    for (message m = graph; next(&m, &f);) {
+    for (message m = graph; next(&m, &f);)
         if (f.number == 5)
             read_tensor(f.m);
+    int tensors = n_made;
+    for (message m = graph; next(&m, &f);) {
         if (f.number == 11)
             read_name(f.m);
     }
     int n = read_nodes(graph, op);
+    for (int i = 0; i < tensors; i++)
+        if (!taken[i])
+            fail_msg("nothing takes the tensor %s", made[i]);
     bool out = false;
     for (message m = graph; next(&m, &f);)
         if (f.number == 12) {
@@ -162,6 +177,7 @@ static void test_structure(void **state)
     assert_int_equal(lw_graph_new(&g), 0);
     lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 2, 8, 8, 3));
     lw_val four = lw_const(g, lw_type_of(LW_F32, 1, 4), c);
+    lw_zeros(g, lw_type_of(LW_F32, 1, 3)); /* which nothing takes */
     lw_val y = lw_conv2d_op(g, x, lw_const(g, lw_type_of(LW_F32, 4, 4, 3, 3, 3), w), four, 1, 1);
     y = lw_group_norm_op(g, y, four, four, LW_NOVAL, LW_NOVAL, 2, 1e-5f, LW_ACT_RELU);
     y = lw_silu(g, y);

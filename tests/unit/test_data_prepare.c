@@ -93,6 +93,8 @@ static const struct {
     {"{\"image_processor_type\": 3}", LW_EFORMAT, "image_processor_type"},
     {"{\"image_processor_type\": \"Siglip2ImageProcessor\"}", LW_EUNSUPPORTED,
      "'Siglip2ImageProcessor' is not known"},
+    {"{\"image_processor_type\": \"SiglipImageProcessor\", \"size\": 48}", LW_EUNSUPPORTED,
+     "different shapes"},
     {"{" CLIP ", \"do_pad\": true}", LW_EUNSUPPORTED,
      "'do_pad' is true, which is not honoured here"},
     {"{" CLIP ", \"do_flip_channel_order\": true}", LW_EUNSUPPORTED, "'do_flip_channel_order'"},

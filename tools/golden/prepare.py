@@ -34,6 +34,8 @@ HF = {
     "siglip": {"image_processor_type": "SiglipImageProcessor", "processor_class": "SiglipProcessor"},
     "siglip2-so400m": {"image_processor_type": "SiglipImageProcessor", "size": {"height": 384, "width": 384},
                        "resample": 2, "do_convert_rgb": None, "rescale_factor": 0.00392156862745098},
+    "siglip-number": {"image_processor_type": "SiglipImageProcessor", "size": 48, "do_center_crop": True,
+                      "crop_size": 40},
     "dinov2": {"image_processor_type": "BitImageProcessor", "crop_size": {"height": 224, "width": 224},
                "do_center_crop": True, "do_convert_rgb": True, "do_normalize": True, "do_rescale": True,
                "do_resize": True, "image_mean": IMAGENET["mean"], "image_std": IMAGENET["std"], "resample": 3,

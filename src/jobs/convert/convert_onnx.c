@@ -213,12 +213,29 @@ static void pass(lw_onnx *m, const char *from, const char *to, const int64_t *pe
     add_node(m, t.rank == 4 ? "Transpose" : "Identity", &from, 1, to);
 }
 
+/* Does an operation or an output take v? */
+static bool is_read(const lw_graph *g, lw_val v)
+{
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
+        const lw_node *n = lw_graph_node(g, k);
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i].id == v.id)
+                return true;
+    }
+    for (int i = 0; i < lw_graph_output_count(g); i++)
+        if (lw_graph_output_at(g, i)->val.id == v.id)
+            return true;
+    return false;
+}
+
 static int add_leaf(lw_onnx *m, const lw_node *n)
 {
     char name[16];
     const lw_attr_const *c = lw_node_const(n);
     const lw_attr_param *p = lw_node_param(n);
     lw_type t = lw_val_type(m->g, n->out[0]);
+    if ((p || c) && !is_read(m->g, n->out[0]))
+        return 0; /* runtimes warn of tensors that nothing takes */
     if (type_of(t.dtype) == TYPE_NONE)
         return lw_fail(LW_EUNSUPPORTED, "%s: an input of %s, which ONNX files of ours do not hold",
                        lw_op_get(n->op)->name, lw_dtype_name(t.dtype));
