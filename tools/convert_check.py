@@ -60,12 +60,11 @@ def timm_net(architecture, **args):
         save_file({k: v.contiguous() for k, v in net.state_dict().items()},
                   os.path.join(folder, "model.safetensors"))
         about = {k: v for k, v in net.pretrained_cfg.items() if k != "url"}
-        write_json(folder, "config.json", {
-            "architecture": architecture, "num_classes": net.num_classes,
-            "num_features": net.num_features, "global_pool": about.get("global_pool") or (
-                net.global_pool if isinstance(net.global_pool, str) else net.global_pool.pool_type),
-            "model_args": {k: v for k, v in args.items() if k != "num_classes"},
-            "pretrained_cfg": about})
+        both = {"num_classes": net.num_classes, "global_pool": about.get("global_pool") or (
+            net.global_pool if isinstance(net.global_pool, str) else net.global_pool.pool_type)}
+        write_json(folder, "config.json", {  # as timm 1.0.31 says them: twice
+            "architecture": architecture, **both, "num_features": net.num_features,
+            "model_args": {"in_chans": 3, **args, **both}, "pretrained_cfg": about})
     return net, net, save
 
 
