@@ -129,25 +129,25 @@ static void test_reliability(void **state)
 /* Scores that do not vary: the means of 60 equal numbers or ranks are none but that number. */
 static void test_constant(void **state)
 {
-    enum { N = 60, K = 3 };
-    double s[K * N], other[N], v;
+    enum { PICTURES = 60, K = 3 };
+    double s[K * PICTURES], other[PICTURES], v;
     lw_reliability r;
     lw_interval i;
     (void)state;
-    for (int k = 0; k < K * N; k++)
+    for (int k = 0; k < K * PICTURES; k++)
         s[k] = 0.1;
-    for (int k = 0; k < N; k++)
-        other[k] = k * 31 % N;
-    assert_int_equal(lw_reliability_of(s, K, N, &r), 0);
+    for (int k = 0; k < PICTURES; k++)
+        other[k] = k * 31 % PICTURES;
+    assert_int_equal(lw_reliability_of(s, K, PICTURES, &r), 0);
     assert_true(r.signal == 0 && r.noise == 0);
     assert_true(isnan(r.snr) && isnan(r.icc) && isnan(r.rho_median));
-    assert_int_equal(lw_spearman(s, s + N, N, &v), 0);
+    assert_int_equal(lw_spearman(s, s + PICTURES, PICTURES, &v), 0);
     assert_true(isnan(v));
-    assert_int_equal(lw_spearman_interval(s, other, N, 3, &i), 0);
+    assert_int_equal(lw_spearman_interval(s, other, PICTURES, 3, &i), 0);
     assert_true(isnan(i.value) && isnan(i.low) && isnan(i.high));
-    for (int k = 0; k < K * N; k++) /* the same in every trial */
-        s[k] = 0.1 * other[k % N];
-    assert_int_equal(lw_reliability_of(s, K, N, &r), 0);
+    for (int k = 0; k < K * PICTURES; k++) /* the same in every trial */
+        s[k] = 0.1 * other[k % PICTURES];
+    assert_int_equal(lw_reliability_of(s, K, PICTURES, &r), 0);
     assert_true(r.noise == 0 && isnan(r.snr) && r.icc == 1);
     close_to(r.rho_median, 1);
 }
