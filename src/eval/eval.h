@@ -191,8 +191,9 @@ lw_interval lw_interval_difference(lw_interval a, lw_interval b);
 
 /*
  * lw_spearman (eval_passes.h), and the chance that a positive's score is above a negative's, ties
- * half (Mann-Whitney), with their 95 % intervals over the rows: quantiles of 1,000 draws of n of the n rows with replacement, those left out in which there is no value. All
- * three are NaN where there is none; the interval alone where most draws have none.
+ * half (Mann-Whitney), with their 95 % intervals over the rows: quantiles of 1,000 draws of n of the
+ * n rows with replacement, those left out in which there is no value. All three are NaN where there
+ * is none; the interval alone where most draws have none.
  */
 int lw_spearman_interval(const double *a, const double *b, int64_t n, uint64_t seed,
                          lw_interval *out);

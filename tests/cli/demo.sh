@@ -77,6 +77,8 @@ done
 kill -INT $pid
 wait $pid
 [ -s mine/encoder/note.txt ] || fails 'a file of somebody was removed'
+err_has '; the same command goes on from here'
+grep -q -e '--resume' "$err" && fails 'demo has no --resume'
 mkdir -p pictures
 cp d/side_by_side.png pictures/a.png
 cp d/side_by_side.png pictures/b.png

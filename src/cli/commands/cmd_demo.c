@@ -167,8 +167,11 @@ static int run_recipe(const lw_cli *cli, const lw_demo_config *c)
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o;
     lw_cli_observer_open(&o, cli);
     int rc = lw_job_demo(c, &o.calls, &r);
-    if (rc == LW_ESTOPPED)
-        return lw_fail_in(rc, "the same command goes on from here: ");
+    if (rc == LW_ESTOPPED) { /* a training says how it goes on by itself */
+        char what[256];
+        snprintf(what, sizeof what, "%.*s", (int)strcspn(lw_errmsg(), ";"), lw_errmsg());
+        return lw_fail(rc, "%s; the same command goes on from here", what);
+    }
     LW_TRY(rc);
     if (c->dry_run) {
         if (cli->global.json)

@@ -7,7 +7,8 @@
  *     x --1x1 expand--> [k x k depthwise, stride] --1x1 project--> + x, where shapes agree
  *        BN, ReLU6          BN, ReLU6                  BN
  *
- * The first block has no expansion; transformers makes it a part of the stem, without the addition. All widths are read from the tensors, so that every multiplier is one network.
+ * The first block has no expansion; transformers makes it a part of the stem, without the addition. All
+ * widths are read from the tensors, so that every multiplier is one network.
  */
 #ifndef LW_MODELS_INVERTED_H
 #define LW_MODELS_INVERTED_H
