@@ -24,7 +24,7 @@ function(gpu_cases name limit environment)
   set_tests_properties(${name} PROPERTIES LABELS cuda TIMEOUT ${limit}
     ENVIRONMENT "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1;LD_LIBRARY_PATH=${dir};${environment}")
 endfunction()
-gpu_cases(test_cuda_ops 900 "" --filter ops. --least 189)
+gpu_cases(test_cuda_ops 900 "" --filter ops. --least 188)
 # without wgmma: products on the tensor cores of 8.0
 gpu_cases(test_cuda_ops_8_0 300 "LW_EMULATED_GPU=8.0;LW_EMULATED_SHARED=101376"
   --filter fixed_bf16,few_tiles,narrow,apart,deep,rgb_tiles,dx_tiles --least 18)

@@ -147,7 +147,7 @@ static void test_times_add_up(void **state)
     int rc = lw_training_advance(t, STEPS);
     assert_int_equal(rc, LW_ESTOPPED);
     assert_int_equal(lw_training_close(&t, rc, &r), LW_ESTOPPED);
-    assert_int_equal(lab_last_step("ddpm_stopped"), 5);
+    assert_int_equal(lab_last_step("ddpm_stopped"), 4);
     double before = r.work.wall, cpu = r.work.cpu;
     assert_true(before > 0);
     c.train.resume = true;
@@ -217,25 +217,28 @@ static void test_interrupted_anywhere(void **state)
     (void)state;
     lw_train_result r;
     lw_ddpm_config whole = ddpm_of("at_once", STEPS), parts = ddpm_of("in_parts", STEPS);
-    int rc = LW_ESTOPPED, stops = 0, measured = 0;
+    int rc = LW_ESTOPPED, stops = 0, measured = 0, grids = 0;
     whole.train.eval_every = parts.train.eval_every = 2;
     whole.train.sample_every = parts.train.sample_every = 2;
     whole.heldout.samples = parts.heldout.samples = 16;
     RUNS(lw_train_ddpm(&whole, NULL, &r));
     for (; rc == LW_ESTOPPED; stops++) {
         LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-        int left = 1 + stops * 3 % 5;
+        int left = 1 + stops * 3 % 5 + stops / 3; /* at last enough for measures and grid */
         const lw_observer obs = {.self = &left, .should_stop = stop_now};
         parts.train.resume = stops > 0;
         rc = lw_train_ddpm(&parts, &obs, &r);
         if (lw_path_exists("in_parts/checkpoints/last") &&
-            lw_json_load("in_parts/checkpoints/last/state.json", &j) == 0)
+            lw_json_load("in_parts/checkpoints/last/state.json", &j) == 0) {
             measured += json_object_get(json_object_get(j, "extra"), "pending_row") != NULL;
+            grids += json_object_get(json_object_get(j, "extra"), "pending_grid") != NULL;
+        }
         assert_in_range(stops, 0, 200);
     }
     RUNS(rc);
-    print_message("stopped %d times, %d of them within measures\n", stops, measured);
-    assert_true(stops > 3 && measured > 0);
+    print_message("stopped %d times, %d of them within measures, %d within grids\n", stops,
+                  measured, grids);
+    assert_true(stops > 3 && measured > 0 && grids > 0);
     lab_same_checkpoint("at_once", "in_parts");
     lab_same_logs("at_once", "in_parts");
     for (int step = 2; step <= STEPS; step += step < STEPS - 1 ? 2 : 1) {
