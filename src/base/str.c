@@ -85,6 +85,16 @@ bool lw_str_ends(const char *s, const char *suffix)
     return n >= m && memcmp(s + n - m, suffix, m) == 0;
 }
 
+const char *lw_str_choice(const char *choices, int32_t i, size_t *n)
+{
+    for (; i > 0 && *choices; i--) {
+        const size_t k = strcspn(choices, "|");
+        choices += k + (choices[k] == '|');
+    }
+    *n = strcspn(choices, "|");
+    return choices;
+}
+
 int lw_str_distance(const char *a, const char *b)
 {
     /* One row of the table, on the stack; longer names are cut, they are not typing errors. */

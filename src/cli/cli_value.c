@@ -243,12 +243,9 @@ int lw_opt_set_text(const lw_opts *o, lw_opt_ref ref, const char *what, const ch
 
 static json_t *json_of_choice(const lw_option *row, int32_t value)
 {
-    const char *p = row->choices;
-    for (int32_t i = 0; i < value && *p; i++) {
-        size_t k = strcspn(p, "|");
-        p += k + (p[k] == '|');
-    }
-    return json_stringn(p, strcspn(p, "|"));
+    size_t n;
+    const char *word = lw_str_choice(row->choices, value, &n);
+    return json_stringn(word, n);
 }
 
 static json_t *json_of_element(lw_opt_type type, const void *field, int i)

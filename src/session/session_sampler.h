@@ -23,6 +23,7 @@ typedef enum lw_sampler_kind {
     LW_SAMPLER_KINDS
 } lw_sampler_kind;
 #define LW_SAMPLER_CHOICES "auto|one-step|ddim|ancestral|dpm-solver|euler|heun"
+#define LW_SAMPLER_SPACINGS "auto|leading|trailing|linspace"
 const char *lw_sampler_kind_name(lw_sampler_kind k); /* as users type it */
 
 typedef struct lw_sampler_opts {
@@ -35,9 +36,10 @@ typedef struct lw_sampler_opts {
         *diffusion; /* noise schedule of a DDPM or flow, borrowed by lw_sampler_new; NULL:
                                       ours with `timesteps`, where 0 is 1000 */
     int32_t timesteps;
-    int32_t spacing; /* of the times; 0: as the schedule says (DPM-Solver where it says nothing:
+    int32_t
+        spacing; /* of the times, of LW_SAMPLER_SPACINGS; 0: as the schedule says (DPM-Solver where it says nothing:
                          linspace), else 1 + lw_spacing */
-    double alpha;    /* strength of guidance, of networks that are told one; 0: 1, none */
+    double alpha;         /* strength of guidance, of networks that are told one; 0: 1, none */
     const double *alphas; /* instead: of picture i number i modulo n_alphas; NULL. Borrowed */
     int64_t n_alphas;
     /* Classifier-free guidance (Ho and Salimans 2022), of networks with a null class: the answer without

@@ -33,7 +33,7 @@ static const lw_option options[] = {
          "with --guidance-scale; 0: 1 for drift, 50 for ddim, 20 for dpm-solver, euler and heun, "
          "every time of the schedule for ancestral"},
     {LW_OPT(sample_cli, c.spacing), .name = "timestep-spacing", .fallback = "auto",
-     .choices = "auto|leading|trailing|linspace", .group = "Samples",
+     .choices = LW_SAMPLER_SPACINGS, .group = "Samples",
      .help = "times of the evaluations: every so many from 0, from the last, or evenly between "
              "both; auto: as the folder's scheduler_config.json says, else leading (dpm-solver: "
              "linspace; flow: trailing)"},

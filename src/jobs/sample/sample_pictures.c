@@ -43,6 +43,13 @@ static void set(json_t *o, const char *key, json_t *value, bool said)
         json_decref(value);
 }
 
+static json_t *choice(const char *choices, int32_t i)
+{
+    size_t n;
+    const char *word = lw_str_choice(choices, i, &n);
+    return json_stringn(word, n);
+}
+
 static json_t *alpha_values(const lw_sample_config *c)
 {
     json_t *list = json_array();
@@ -53,8 +60,6 @@ static json_t *alpha_values(const lw_sample_config *c)
 
 json_t *lw_sample_options(const lw_sample_config *c, lw_sampler_kind kind)
 {
-    static const char *const schedules[] = {"constant", "linear", "list"};
-    static const char *const spacings[] = {"auto", "leading", "trailing", "linspace"};
     const bool linear = c->alpha_schedule == LW_ALPHA_LINEAR,
                list = c->alpha_schedule == LW_ALPHA_LIST;
     json_t *o = json_object();
@@ -62,12 +67,12 @@ json_t *lw_sample_options(const lw_sample_config *c, lw_sampler_kind kind)
         return NULL;
     set(o, "classes", json_string(c->classes), !lw_str_eq(c->classes, "all"));
     set(o, "alpha", json_real(c->alpha), c->alpha > 0.0);
-    set(o, "alpha_schedule", json_string(schedules[c->alpha_schedule]), linear || list);
+    set(o, "alpha_schedule", choice(LW_ALPHA_SCHEDULES, c->alpha_schedule), linear || list);
     set(o, "alpha_start", json_real(c->alpha_start), linear);
     set(o, "alpha_end", json_real(c->alpha_end), linear);
     set(o, "alpha_values", alpha_values(c), list);
     set(o, "guidance_scale", json_real(c->guidance_scale), c->guidance_scale > 1.0);
-    set(o, "timestep_spacing", json_string(spacings[c->spacing]), c->spacing > 0);
+    set(o, "timestep_spacing", choice(LW_SAMPLER_SPACINGS, c->spacing), c->spacing > 0);
     set(o, "use_clipped_model_output", json_false(),
         !c->use_clipped_model_output && kind == LW_SAMPLER_DDIM);
     set(o, "window", json_integer(c->window), c->window > 0);
