@@ -92,6 +92,7 @@ static void json_text_is_pretty_and_stable(void **state)
     lw_str_clear(&flat);
     json_decref(v);
     json_decref(back);
+    json_decref(loaded);
 }
 
 static void json_fields_name_file_and_key(void **state)
