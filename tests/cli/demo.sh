@@ -68,12 +68,7 @@ err_has 'theirs/encoder holds a run that is no part of a demonstration: choose a
 echo precious >mine/encoder/note.txt
 "$program" $demo --output-dir mine >"$out" 2>"$err" </dev/null &
 pid=$!
-tries=0
-until [ -s mine/encoder/config.yaml ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 600 ] || fails 'the first stage is not begun after a minute'
-    sleep 0.1
-done
+wait_for 'the first stage is not begun after a minute' [ -s mine/encoder/config.yaml ]
 kill -INT $pid
 wait $pid
 [ -s mine/encoder/note.txt ] || fails 'a file of somebody was removed'

@@ -13,12 +13,7 @@ weights=checkpoints/last/optimizer.safetensors
 start() {
     "$program" $ddpm --steps 100000 --output-dir "$1" >"$out" 2>"$err" </dev/null &
     pid=$!
-    tries=0
-    while [ ! -e "$1/checkpoints/last" ]; do
-        tries=$((tries + 1))
-        [ $tries -lt 600 ] || fails "$1: no checkpoint after a minute"
-        sleep 0.1
-    done
+    wait_for "$1: no checkpoint after a minute" [ -e "$1/checkpoints/last" ]
 }
 
 newest() {
@@ -51,12 +46,7 @@ find int kill -name '*tmp*' >left.txt
 # a terminal that closes sends SIGHUP twice: what was done is saved
 quiet="${ddpm%--log-every 5*} --threads 1 --log-every 1"
 started() {
-    tries=0
-    while ! grep -q "^1," "$1/loss_log.csv" 2>/dev/null; do
-        tries=$((tries + 1))
-        [ $tries -lt 600 ] || fails "$1: no step after a minute"
-        sleep 0.1
-    done
+    wait_for "$1: no step after a minute" grep -qs "^1," "$1/loss_log.csv"
 }
 "$program" $quiet --steps 100000 --output-dir hup >"$out" 2>"$err" </dev/null &
 pid=$!
@@ -156,12 +146,7 @@ stops compare 2 compare --drift drift --ddpm whole --reader reader --limit 50000
 # between two steps of a sample grid; what is done is saved
 "$program" ${ddpm%--threads 1} --steps 100000 --sample-every 1 --ddim-steps 900 --output-dir grid >"$out" 2>"$err" </dev/null &
 pid=$!
-tries=0
-while [ ! -d grid/samples ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 600 ] || fails 'no grid after a minute'
-    sleep 0.1
-done
+wait_for 'no grid after a minute' [ -d grid/samples ]
 sleep 0.3
 kill -INT $pid
 tries=0

@@ -171,12 +171,7 @@ err_has 'domain2constants.txt'
 if [ -d "${LW_TEST_DATA:-/nowhere}/kg/dprl/wn18rr" ]; then
     "$program" prove eval "$LW_TEST_DATA/kg/dprl/wn18rr" --n-corruptions all --threads 1 >"$out" 2>"$err" &
     pid=$!
-    tries=0
-    while ! grep -q 'candidates:' "$err"; do
-        tries=$((tries + 1))
-        [ $tries -lt 600 ] || fails 'no candidate after a minute'
-        sleep 0.1
-    done
+    wait_for 'no candidate after a minute' grep -q 'candidates:' "$err"
     sleep 1
     kill -INT $pid
     wait $pid

@@ -5,6 +5,7 @@
 #   out_has / err_has TEXT a line of stdout / stderr contains TEXT (fixed string)
 #   out_is TEXT            stdout is exactly TEXT and a newline
 #   fails MESSAGE          ends the test
+#   wait_for MESSAGE COMMAND...     until the command succeeds; fails with MESSAGE after a minute
 #   npy NAME DESCR SHAPE BYTES...   writes an array; BYTES are printf escapes
 #   npy_noise NAME SHAPE COUNT      writes COUNT floats between 0.05 and 1
 #
@@ -26,6 +27,17 @@ fails() {
     printf -- '--- stderr\n'
     head -n 40 "$err"
     exit 1
+}
+
+wait_for() {
+    message=$1
+    shift
+    tries=0
+    until "$@"; do
+        tries=$((tries + 1))
+        [ $tries -lt 600 ] || fails "$message"
+        sleep 0.1
+    done
 }
 
 expect() {

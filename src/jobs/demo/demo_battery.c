@@ -10,7 +10,6 @@
 #include "formats/formats.h"
 #include "jobs/demo/demo_job.h"
 #include "session/session.h"
-#include "train/train_run_dir.h"
 
 enum { TRAINED = 2, RANDOM = 4 };
 
@@ -102,16 +101,16 @@ int lw_demo_battery(const lw_demo_config *c, const lw_demo_recipe *r, const char
 {
     static const char *const names[TRAINED] = {"classifier_12", "classifier_20"};
     for (int i = 0; i < TRAINED; i++) {
-        LW_CLEANUP(lw_str_clear) lw_str path = {0}, summary = {0}, command = {0};
+        LW_CLEANUP(lw_str_clear) lw_str path = {0}, command = {0};
         LW_CLEANUP(lw_json_drop) json_t *options = NULL;
         lw_train_encoder_config e;
         lw_train_result result;
         LW_TRY(trained_one(r, i, minutes, lw_path_join(&path, dir, names[i]), &e, &options));
         lw_demo_command(options, &command);
         lw_str_add(commands, lw_str_c(&command));
-        if (lw_path_exists(lw_path_join(&summary, e.train.output_dir, "summary.json")))
+        if (lw_demo_goes_on(&e.train))
             continue;
-        e.train.resume = !c->dry_run && lw_run_dir_there(e.train.output_dir);
+        e.train.resume = e.train.resume && !c->dry_run;
         e.train.command_line = lw_str_c(&command);
         LW_TRY(lw_train_encoder(&e, obs, &result));
         if (c->dry_run)

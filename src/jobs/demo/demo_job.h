@@ -78,6 +78,9 @@ void lw_demo_drop(lw_demo_recipe *r);
 int lw_demo_say(json_t *options, const char *key, json_t *value);
 /* "leeway train drift --data ..." appended, from those options. */
 void lw_demo_command(const json_t *options, lw_str *out);
+/* Whether a stage is trained. One that was interrupted is to go on from its checkpoint, or from step 0 where it has none
+ * yet (t->resume); what else lies there is the training's to refuse: it may be somebody's. */
+bool lw_demo_goes_on(lw_train_config *t);
 
 /* ---- demo_battery.c: the networks of the verdict ---------------------------------- */
 

@@ -64,15 +64,6 @@ static int train(demo *d, lw_demo_stage_id id, const lw_observer *obs, lw_train_
     }
 }
 
-/* Whether it is trained. A run that was interrupted goes on from its checkpoint, or from step 0 where it
- * has none yet; what else lies there is the training's to refuse: it may be somebody's. */
-static bool is_finished(lw_train_config *t)
-{
-    LW_CLEANUP(lw_str_clear) lw_str summary = {0};
-    t->resume = lw_run_dir_there(t->output_dir);
-    return lw_path_exists(lw_path_join(&summary, t->output_dir, "summary.json"));
-}
-
 static int run_stage(demo *d, lw_demo_stage_id id)
 {
     lw_train_config *t = lw_demo_train(&d->r, id);
@@ -84,7 +75,7 @@ static int run_stage(demo *d, lw_demo_stage_id id)
     lw_str_add(&d->commands, lw_str_c(&command));
     t->command_line = lw_str_c(&command);
     snprintf(d->what, sizeof d->what, "%d/6 train %s", (int)id + 1, lw_demo_stage_name(id));
-    if (!d->c->dry_run && is_finished(t)) {
+    if (!d->c->dry_run && lw_demo_goes_on(t)) {
         lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }
@@ -135,7 +126,7 @@ static int open_one(demo *d, int i, const lw_observer *obs, lw_training **out)
     lw_str *command = &d->command[i];
     lw_demo_command(t->options, command);
     lw_str_add(&d->commands, lw_str_c(command));
-    if (is_finished(t)) {
+    if (lw_demo_goes_on(t)) {
         lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }

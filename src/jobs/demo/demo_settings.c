@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "formats/formats.h"
+#include "train/train_run_dir.h"
 
 static const char *const names[] = {"encoder", "judge", "reader", "drift", "ddpm"};
 const char *lw_demo_stage_name(lw_demo_stage_id id)
@@ -102,4 +103,11 @@ void lw_demo_command(const json_t *options, lw_str *out)
         lw_str_add(out, lw_str_c(&word));
     }
     lw_str_add(out, "\n");
+}
+
+bool lw_demo_goes_on(lw_train_config *t)
+{
+    LW_CLEANUP(lw_str_clear) lw_str summary = {0};
+    t->resume = lw_run_dir_there(t->output_dir);
+    return lw_path_exists(lw_path_join(&summary, t->output_dir, "summary.json"));
 }

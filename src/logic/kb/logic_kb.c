@@ -122,19 +122,19 @@ void lw_kb_print_atoms(const lw_kb *kb, const lw_atom *a, int32_t n, lw_str *out
     }
 }
 
+static uint64_t mix(uint64_t h, uint64_t with)
+{
+    return h * 0x9e3779b97f4a7c15u + with;
+}
+
 uint64_t lw_kb_names(const lw_kb *kb)
 {
     uint64_t h = (uint64_t)kb->n_constants;
     for (int32_t i = 1; i <= kb->n_constants; i++)
-        h = h * 0x9e3779b97f4a7c15u + lw_hash_name(kb->constants.name[i]);
+        h = mix(h, lw_hash_name(kb->constants.name[i]));
     for (int32_t i = 1; i <= kb->n_predicates; i++)
-        h = h * 0x9e3779b97f4a7c15u + lw_hash_name(kb->predicates.name[i]);
+        h = mix(h, lw_hash_name(kb->predicates.name[i]));
     return h ? h : 1;
-}
-
-static uint64_t mix(uint64_t h, uint64_t with)
-{
-    return h * 0x9e3779b97f4a7c15u + with;
 }
 
 uint64_t lw_kb_content(const lw_kb *kb, bool rules)
