@@ -35,8 +35,8 @@
  *
  * Fields that are left zero mean "the default".
  *
- * Environment, read when the first device or model is opened: LW_ISA=ref|avx2|avxvnni|avx512|avx512bf16|amx
- * lowers the instruction set level; LW_LOG=info has the library write more log lines than warnings.
+ * Environment, read when the first device or model is opened: LW_ISA=ref|avx2|avxvnni|avx512|avx512bf16|amx (on
+ * 64-bit ARM ref|neon|i8mm) lowers the instruction set level; LW_LOG=info has the library write more log lines than warnings.
  */
 #ifndef LEEWAY_H
 #define LEEWAY_H
@@ -119,8 +119,8 @@ typedef struct lw_device lw_device;
 typedef struct lw_device_options {
     size_t size;
     int threads; /* the calling thread included; 0: as many as CPUs this process may use */
-    /* "ref", "avx2", "avxvnni", "avx512", "avx512bf16" or "amx"; NULL: the best this machine has (and
-     * LW_ISA allows) */
+    /* "ref", "avx2", "avxvnni", "avx512", "avx512bf16" or "amx", on 64-bit ARM "ref", "neon" or "i8mm"; NULL:
+     * the best this machine has (and LW_ISA allows) */
     const char *isa;
 } lw_device_options;
 

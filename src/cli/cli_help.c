@@ -5,11 +5,10 @@
 
 #include "cli/cli_help.h"
 
-const lw_help_line lw_help_environment[] = {
-    {"LW_ISA=ref|avx2|avxvnni|avx512|avx512bf16|amx", "chooses kernels"},
-    {"LW_LOG=info,profile=debug", "what is logged"},
-    {"LW_CACHE=DIR", "the folder of decoded data"},
-    {NULL, NULL}};
+const lw_help_line lw_help_environment[] = {{"LW_ISA=" LW_ISA_NAMES, "chooses kernels"},
+                                            {"LW_LOG=info,profile=debug", "what is logged"},
+                                            {"LW_CACHE=DIR", "the folder of decoded data"},
+                                            {NULL, NULL}};
 const lw_help_line lw_help_exit_codes[] = {
     {"0", "ok"},        {"1", "a check failed"},    {"2", "usage"},
     {"3", "bad input"}, {"4", "input/output"},      {"5", "memory"},

@@ -9,11 +9,15 @@
 
 const lw_dense *lw_dense_best(void)
 {
-#if defined(__x86_64__)
     lw_isa isa;
-    if (lw_isa_chosen(&isa) == 0 && isa >= LW_ISA_AVX512)
+    if (lw_isa_chosen(&isa) != 0)
+        isa = LW_ISA_REF;
+#if defined(__x86_64__)
+    if (isa >= LW_ISA_AVX512)
         return &lw_dense_avx512;
-    if (lw_isa_chosen(&isa) == 0 && isa >= LW_ISA_AVX2)
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+    if (isa >= LW_ISA_AVX2)
         return &lw_dense_avx2;
 #endif
     return &lw_dense_plain;

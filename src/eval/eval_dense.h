@@ -59,9 +59,7 @@ int lw_gemm(lw_pool *pool, double *c, int64_t ldc, double scale, lw_operand a, i
  * inner loop. */
 const lw_dense *lw_dense_best(void);
 extern const lw_dense lw_dense_plain;
-#if defined(__x86_64__)
-extern const lw_dense lw_dense_avx2, lw_dense_avx512;
-#endif
+extern const lw_dense lw_dense_avx2, lw_dense_avx512; /* where the processor's kind has them */
 
 /* Factors a positive semidefinite C [d][d] (upper triangle read) as C = L L^T, by Cholesky with
  * complete pivoting: rows of c become those of L^T [rank][d], what is zero to rounding is left out.

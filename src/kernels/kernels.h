@@ -9,7 +9,8 @@
  * first. Splitting work into ranges never changes the bits of an output element.
  *
  * lw_kernels_init fills the table once per device: ref, then avx2, avx512, avx512bf16, amx up to
- * the chosen level; avxvnni is avx2 and its own rows, which the levels above do not have.
+ * the chosen level; avxvnni is avx2 and its own rows, which the levels above do not have. On 64-bit ARM the files and rows
+ * of avx2 are those of NEON, and of avxvnni those of I8MM: the same text in other words (simd/simd_neon.h).
  */
 #ifndef LW_KERNELS_H
 #define LW_KERNELS_H

@@ -12,11 +12,31 @@ enum {
     at_amx = LW_ISA_AMX
 };
 
+/* Rows of levels that this kind of processor has kernels of; functions of others are not in the program. */
+#define ROW_ref(set) set
+#if defined(__x86_64__) || defined(__aarch64__)
+#define ROW_avx2(set) set
+#define ROW_avxvnni(set) set
+#else
+#define ROW_avx2(set)
+#define ROW_avxvnni(set)
+#endif
+#if defined(__x86_64__)
+#define ROW_avx512(set) set
+#define ROW_avx512bf16(set) set
+#define ROW_amx(set) set
+#else
+#define ROW_avx512(set)
+#define ROW_avx512bf16(set)
+#define ROW_amx(set)
+#endif
+
 static void fill(lw_kernels *k, int level)
 {
-#define K(family, isa, field, function) \
-    if (at_##isa == level)              \
-        k->family.field = function;
+#define K(family, isa, field, function)        \
+    if (at_##isa == level) {                   \
+        ROW_##isa(k->family.field = function;) \
+    }
 #include "kernels/attention/attention.def"
 #include "kernels/cast/cast.def"
 #include "kernels/conv/conv.def"

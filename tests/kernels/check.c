@@ -301,8 +301,8 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
     check_options o;
     if (parse(argc, argv, &o)) {
         fprintf(stderr,
-                "usage: %s [--isa ref|avx2|avxvnni|avx512|avx512bf16|amx] [--filter TEXT[,TEXT..]] "
-                "[--seed N] (levels this machine has)\n",
+                "usage: %s [--isa " LW_ISA_NAMES
+                "] [--filter TEXT[,TEXT..]] [--seed N] (levels this machine has)\n",
                 argv[0]);
         return 2;
     }

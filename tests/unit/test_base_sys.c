@@ -517,13 +517,28 @@ static void isa_is_chosen_by_environment(void **state)
     unsetenv("LW_ISA");
     assert_int_equal(lw_isa_chosen(&isa), 0);
     assert_int_equal(isa, lw_isa_best());
+#if defined(__aarch64__)
+    setenv("LW_ISA", "avx2", 1); /* a name of another kind of processor */
+    assert_int_equal(lw_isa_chosen(&isa), LW_EUSAGE);
+    setenv("LW_ISA", "i8mm", 1);
+    assert_int_equal(lw_isa_chosen(&isa), lw_isa_best() >= LW_ISA_AVXVNNI ? 0 : LW_EDEVICE);
+#else
+    setenv("LW_ISA", "neon", 1);
+    assert_int_equal(lw_isa_chosen(&isa), LW_EUSAGE);
     setenv("LW_ISA", "avx512", 1);
     assert_int_equal(lw_isa_chosen(&isa), lw_isa_best() >= LW_ISA_AVX512 ? 0 : LW_EDEVICE);
+#endif
     if (old)
         setenv("LW_ISA", old, 1);
     else
         unsetenv("LW_ISA");
     lw_free(&old);
+#if defined(__aarch64__)
+    assert_string_equal(lw_isa_name(LW_ISA_AVX2), "neon");
+    assert_string_equal(lw_isa_name(LW_ISA_AVXVNNI), "i8mm");
+    assert_string_equal(lw_isa_name(LW_ISA_AVX512), "?");
+    assert_true(lw_isa_same_f32("neon", "i8mm"));
+#else
     assert_string_equal(lw_isa_name(LW_ISA_AVX2), "avx2");
     assert_string_equal(lw_isa_name(LW_ISA_AVXVNNI), "avxvnni");
     assert_string_equal(lw_isa_name(LW_ISA_AVX512BF16), "avx512bf16");
@@ -531,6 +546,7 @@ static void isa_is_chosen_by_environment(void **state)
     assert_true(lw_isa_same_f32("avx512bf16", "avx512"));
     assert_true(lw_isa_same_f32("avx2", "avxvnni"));
     assert_false(lw_isa_same_f32("avxvnni", "avx512"));
+#endif
     assert_false(lw_isa_same_f32("amx", "avx512"));
     assert_true(lw_isa_same_f32("amx", "amx"));
     assert_false(lw_isa_same_f32("amx", "avx2"));

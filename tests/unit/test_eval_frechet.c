@@ -454,7 +454,7 @@ static void factors_multiply_back(void **state)
 static void every_instruction_set_has_the_same_bits(void **state)
 {
     (void)state;
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
     if (lw_isa_best() < LW_ISA_AVX2)
         skip();
     enum { M = 13, N = 71, K = 523 };
@@ -464,7 +464,11 @@ static void every_instruction_set_has_the_same_bits(void **state)
         a[i] = (double)x[i] * (1 + 1e-9 * i);
     static double c[3][M * N], z[3], row[3][K], part[3][N * K];
     float f[3][M * N];
+#if defined(__x86_64__)
     const lw_dense *each[3] = {&lw_dense_plain, &lw_dense_avx2, &lw_dense_avx512};
+#else
+    const lw_dense *each[2] = {&lw_dense_plain, &lw_dense_avx2};
+#endif
     LW_CLEANUP(lw_free) double *memory = lw_calloc(lw_gemm_doubles(N, N), sizeof *memory);
     lw_operand rows = LW_ROWS(a, K);
     int levels = lw_isa_best() >= LW_ISA_AVX512 ? 3 : 2;

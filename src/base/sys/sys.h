@@ -24,6 +24,8 @@ size_t lw_cache_bytes(int level);
 int lw_core_count(void);
 /* Cores among them: of CPUs that share one (SMT) one is counted. */
 int lw_whole_core_count(void);
+/* On 64-bit ARM kernels of avx2 are made of NEON's words and have its name, with the bits they have on x86; those of avxvnni have
+ * I8MM's dot product and the name i8mm; there are no others. */
 typedef enum lw_isa {
     LW_ISA_REF,
     LW_ISA_AVX2,
@@ -33,6 +35,11 @@ typedef enum lw_isa {
     LW_ISA_AMX,        /* so they have here; bf16 and int8 products on tile registers */
     LW_ISA_COUNT
 } lw_isa;
+#if defined(__aarch64__)
+#define LW_ISA_NAMES "ref|neon|i8mm"
+#else
+#define LW_ISA_NAMES "ref|avx2|avxvnni|avx512|avx512bf16|amx"
+#endif
 /* Best level this CPU and kernel support (avx2 needs FMA; avxvnni AVX-VNNI too; avx512 needs F, BW, DQ, VL; avx512bf16
  * BF16 and VNNI too, amx also tiles with BF16 and INT8 that the kernel lets us use: it is asked
  * for them here, for all threads of this process). */
@@ -43,9 +50,9 @@ bool lw_isa_has(lw_isa isa);
 lw_isa lw_isa_next(lw_isa isa);
 /* The level of a name; before and behind: what messages have around it. An unknown name or an unsupported level is LW_EUSAGE / LW_EDEVICE. */
 int lw_isa_named(const char *before, const char *name, const char *behind, lw_isa *out);
-/* Best level, lowered by LW_ISA=ref|avx2|avxvnni|avx512|avx512bf16|amx, refused as lw_isa_named refuses. */
+/* Best level, lowered by LW_ISA=, one of LW_ISA_NAMES, refused as lw_isa_named refuses. */
 int lw_isa_chosen(lw_isa *out);
-const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avxvnni", "avx512", "avx512bf16", "amx" */
+const char *lw_isa_name(lw_isa isa); /* of LW_ISA_NAMES */
 /* Whether f32 results at two levels, by name, have the same bits. */
 bool lw_isa_same_f32(const char *a, const char *b);
 const char *lw_machine_name(void); /* model name as the kernel says it */

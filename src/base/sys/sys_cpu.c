@@ -8,16 +8,38 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/sys/sys.h"
 #include "base/sys/sys_cgroup.h"
 #include "base/sys/sys_cores.h"
 
-static const char *const isa_names[LW_ISA_COUNT] = {"ref",    "avx2",       "avxvnni",
-                                                    "avx512", "avx512bf16", "amx"};
+/* NULL: not on this kind of processor. */
+static const char *const isa_names[LW_ISA_COUNT] = {
+    [LW_ISA_REF] = "ref",
+#if defined(__aarch64__)
+    [LW_ISA_AVX2] = "neon",
+    [LW_ISA_AVXVNNI] = "i8mm",
+#else
+    [LW_ISA_AVX2] = "avx2",     [LW_ISA_AVXVNNI] = "avxvnni",
+    [LW_ISA_AVX512] = "avx512", [LW_ISA_AVX512BF16] = "avx512bf16",
+    [LW_ISA_AMX] = "amx",
+#endif
+};
+
+/* LW_ISA_COUNT: none has this name. */
+static lw_isa level_of(const char *name)
+{
+    lw_isa level = LW_ISA_REF;
+    while (level < LW_ISA_COUNT && !(isa_names[level] && strcmp(name, isa_names[level]) == 0))
+        level++;
+    return level;
+}
 
 /* Those of the process, whatever its threads were bound to since. */
 static bool allowed_cpus(lw_cpus *out)
@@ -78,9 +100,15 @@ static bool has_avxvnni(void)
     return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVX_VNNI);
 }
 #else
+/* On 64-bit ARM: I8MM, whose dot product of bytes is that of AVX-VNNI. */
 static bool has_avxvnni(void)
 {
+#if defined(__aarch64__)
+    const unsigned long i8mm = 1ul << 13; /* HWCAP2_I8MM */
+    return getauxval(AT_HWCAP2) & i8mm;
+#else
     return false;
+#endif
 }
 #endif
 
@@ -100,6 +128,8 @@ static lw_isa best_found(void)
     if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
         return LW_ISA_AVX512;
     return tiles_granted() ? LW_ISA_AMX : LW_ISA_AVX512BF16;
+#elif defined(__aarch64__)
+    return has_avxvnni() ? LW_ISA_AVXVNNI : LW_ISA_AVX2; /* every one has NEON */
 #else
     return LW_ISA_REF;
 #endif
@@ -130,18 +160,15 @@ lw_isa lw_isa_next(lw_isa isa)
 
 int lw_isa_named(const char *before, const char *name, const char *behind, lw_isa *out)
 {
-    for (int i = 0; i < LW_ISA_COUNT; i++) {
-        if (strcmp(name, isa_names[i]) != 0)
-            continue;
-        *out = (lw_isa)i;
-        return lw_isa_has(*out)
-                   ? 0
-                   : lw_fail(LW_EDEVICE, "%s%s%s: this CPU does not have it; its best is '%s'",
-                             before, name, behind, isa_names[lw_isa_best()]);
-    }
-    return lw_fail(LW_EUSAGE,
-                   "%s%s%s is unknown: use ref, avx2, avxvnni, avx512, avx512bf16 or amx", before,
-                   name, behind);
+    const lw_isa level = level_of(name);
+    if (level == LW_ISA_COUNT)
+        return lw_fail(LW_EUSAGE, "%s%s%s is unknown: use one of " LW_ISA_NAMES, before, name,
+                       behind);
+    *out = level;
+    return lw_isa_has(level)
+               ? 0
+               : lw_fail(LW_EDEVICE, "%s%s%s: this CPU does not have it; its best is '%s'", before,
+                         name, behind, isa_names[lw_isa_best()]);
 }
 
 int lw_isa_chosen(lw_isa *out)
@@ -155,15 +182,16 @@ int lw_isa_chosen(lw_isa *out)
 
 const char *lw_isa_name(lw_isa isa)
 {
-    return (unsigned)isa < LW_ISA_COUNT ? isa_names[isa] : "?";
+    return (unsigned)isa < LW_ISA_COUNT && isa_names[isa] ? isa_names[isa] : "?";
 }
 
 /* The level whose f32 kernels one has: the same functions. At amx tile registers multiply f32, too. */
 static const char *f32_level(const char *name)
 {
-    return strcmp(name, isa_names[LW_ISA_AVXVNNI]) == 0      ? isa_names[LW_ISA_AVX2]
-           : strcmp(name, isa_names[LW_ISA_AVX512BF16]) == 0 ? isa_names[LW_ISA_AVX512]
-                                                             : name;
+    const lw_isa level = level_of(name);
+    return level == LW_ISA_AVXVNNI      ? isa_names[LW_ISA_AVX2]
+           : level == LW_ISA_AVX512BF16 ? isa_names[LW_ISA_AVX512]
+                                        : name;
 }
 
 bool lw_isa_same_f32(const char *a, const char *b)
@@ -176,15 +204,20 @@ const char *lw_machine_name(void)
     static char name[128]; /* filled once, always with the same bytes */
     if (name[0])
         return name;
-    char line[256];
+    char line[256], maker[16] = "";
     FILE *f = fopen("/proc/cpuinfo", "re");
-    while (f && fgets(line, sizeof line, f)) {
+    while (f && !name[0] && fgets(line, sizeof line, f)) {
         char *value = strchr(line, ':');
-        if (!value || strncmp(line, "model name", 10) != 0)
+        if (!value)
             continue;
         value += 1 + strspn(value + 1, " ");
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(value, "\n"), value);
-        break;
+        const int len = (int)strcspn(value, "\n");
+        if (lw_str_starts(line, "model name"))
+            snprintf(name, sizeof name, "%.*s", len, value);
+        else if (lw_str_starts(line, "CPU implementer")) /* ARM has numbers instead of a name */
+            snprintf(maker, sizeof maker, "%.*s", len, value);
+        else if (lw_str_starts(line, "CPU part"))
+            snprintf(name, sizeof name, "ARM, implementer %s, part %.*s", maker, len, value);
     }
     if (f)
         fclose(f);

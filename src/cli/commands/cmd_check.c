@@ -19,7 +19,7 @@ static const lw_option options[] = {
     {LW_OPT(check_cli, filter), .name = "filter", .unit = "text",
      .help = "only checks whose family.case.isa contains this, or one of several with commas "
              "between them, e.g. gemm, conv.sizes, .avx2; on a GPU family.case: ops.conv, drift."},
-    {LW_OPT(check_cli, isa), .name = "isa", .choices = "ref|avx2|avxvnni|avx512|avx512bf16|amx",
+    {LW_OPT(check_cli, isa), .name = "isa", .choices = LW_ISA_NAMES,
      .help = "only this level of the CPU (default: every level of this machine)"},
     {.name = NULL}};
 

@@ -15,7 +15,7 @@
 #define EL_LOW 1
 #define EL_OF_FLOAT(v) v_as_i(v)
 
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#ifdef LW_SIMD_HAS_MAC_U8S8
 #include "kernels/gemm/gemm_elem_whole.h"
 
 LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
@@ -29,25 +29,16 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 enum { EL_PARTS = 2 };
 typedef vi el_sum;
 typedef vi el_vec;
-#if VL == 16
-#define SHIFT_LEFT_16 _mm512_slli_epi16
-#define SHIFT_RIGHT_16 _mm512_srai_epi16
-#define SHIFT_ZERO_16 _mm512_srli_epi16
-#else
-#define SHIFT_LEFT_16 _mm256_slli_epi16
-#define SHIFT_RIGHT_16 _mm256_srai_epi16
-#define SHIFT_ZERO_16 _mm256_srli_epi16
-#endif
 
 LW_WORD el_vec el_row(const float *p, int part)
 {
     vi w = lw_word_everywhere(p);
-    return part ? SHIFT_ZERO_16(w, 8) : vi_and(w, vi_set1(0x00ff00ffu));
+    return part ? vi16_shr(w, 8) : vi_and(w, vi_set1(0x00ff00ffu));
 }
 LW_WORD el_vec el_panel(const float *b, int part)
 {
     vi w = vi_load(b);
-    return SHIFT_RIGHT_16(part ? w : SHIFT_LEFT_16(w, 8), 8);
+    return vi16_sra(part ? w : vi16_shl(w, 8), 8);
 }
 LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
@@ -57,7 +48,7 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 LW_WORD void el_unpack(float *to, vi w)
 {
     vi low, high;
-    vi_zip(vi_and(w, vi_set1(0x00ff00ffu)), SHIFT_ZERO_16(w, 8), &low, &high);
+    vi_zip(vi_and(w, vi_set1(0x00ff00ffu)), vi16_shr(w, 8), &low, &high);
     vi_store(to, low);
     vi_store(to + VL, high);
 }

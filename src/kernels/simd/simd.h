@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simd: vector words. A kernel body written in these words compiles for AVX-512 (VL 16), AVX2 with
- * FMA (VL 8) and plain C (VL 1), chosen by the compiler's macros, so by the flags of the file that
- * includes it.
+ * FMA (VL 8), on 64-bit ARM NEON (VL 8, in two registers) and plain C (VL 1), chosen by macros, so by the
+ * flags of the file that includes it.
  *
  * Types: vf = VL floats, vi = VL 32-bit integers, vm = VL lane flags (from comparisons).
  * Names: v_* on floats, vi_* on integers, vm_* on flags. All are exact IEEE operations, one
@@ -38,6 +38,9 @@
  *   vi_load_u16(p) vi_load_u16_n(p,n): halves to lanes; vi_load_u8, vi_load_u8_n: bytes to lanes
  *   vi_max(a,b) vi_min(a,b): signed
  *   vi_store_u16 vi_store_u16_n vi_store_u8 vi_store_u8_n: the low half or byte of each lane
+ *   vi16_add, vi16_sub, vi16_shl, vi16_shr, vi16_sra, vi16_load_u8, vi16_load_u8_n: of 2 VL lanes of 16 bits
+ *   vi_mac_s16(sum,a,b): the two products of s16 in each lane added; vi_mac_u8s8, where LW_SIMD_HAS_MAC_U8S8: the four of
+ *       u8 in a and s8 in b, exact
  *   v_pack(p,v,m) vi_pack_u16(p,v,m): the flagged lanes next to each other; VL are written, those behind them of no matter
  *   vi_load_u24(p) vi_store_u24(p,v): the low three bytes of each lane, 3 VL bytes
  *   vi_zip(a,b,&lo,&hi): lanes in turns, a0 b0 a1 b1 ..; vi_unzip(lo,hi,&even,&odd): back
@@ -46,7 +49,7 @@
  *   v_store_bf16(p,v) v_store_bf16_n(p,v,n): floats rounded to bf16, as vi_bf16 rounds, but that at avx512bf16 and amx, where
  *       an instruction does it, numbers below 2^-126 become 0
  *
- * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 / _ref. LWV_BASE(name)
+ * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 (NEON's, too) / _ref. LWV_BASE(name)
  * pastes that of the level whose words these are: at avx512bf16 and amx it is the function of avx512.
  */
 #ifndef LW_KERNELS_SIMD_H
@@ -63,6 +66,8 @@
 #include "kernels/simd/simd_avx512.h"
 #elif defined(__AVX2__) && defined(__FMA__)
 #include "kernels/simd/simd_avx2.h"
+#elif defined(LW_NEON) /* set for the files of a level, as NEON is always there */
+#include "kernels/simd/simd_neon.h"
 #else
 #include "kernels/simd/simd_scalar.h"
 #endif

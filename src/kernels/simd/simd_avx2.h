@@ -11,6 +11,7 @@
 #define VL 8
 #ifdef __AVXVNNI__
 #define LW_SIMD_SUFFIX _avxvnni
+#define LW_SIMD_HAS_MAC_U8S8
 #else
 #define LW_SIMD_SUFFIX _avx2
 #endif
@@ -261,7 +262,7 @@ LW_WORD vi vi_add(vi a, vi b)
 {
     return _mm256_add_epi32(a, b);
 }
-#ifdef __AVXVNNI__
+#ifdef LW_SIMD_HAS_MAC_U8S8
 /* sum + the four products of bytes in each lane: of u8 in a, s8 in b. Exact. */
 LW_WORD vi vi_mac_u8s8(vi sum, vi a, vi b)
 {
@@ -287,6 +288,18 @@ LW_WORD vi vi16_add(vi a, vi b)
 LW_WORD vi vi16_sub(vi a, vi b)
 {
     return _mm256_sub_epi16(a, b);
+}
+LW_WORD vi vi16_shl(vi a, unsigned k)
+{
+    return _mm256_slli_epi16(a, (int)k);
+}
+LW_WORD vi vi16_shr(vi a, unsigned k)
+{
+    return _mm256_srli_epi16(a, (int)k);
+}
+LW_WORD vi vi16_sra(vi a, unsigned k)
+{
+    return _mm256_srai_epi16(a, (int)k);
 }
 LW_WORD vi vi16_load_u8(const uint8_t *p)
 {

@@ -19,6 +19,9 @@
 #define LW_SIMD_SUFFIX _avx512
 #endif
 #define LW_SIMD_BASE_SUFFIX _avx512
+#ifdef __AVX512VNNI__
+#define LW_SIMD_HAS_MAC_U8S8
+#endif
 typedef __m512 vf;
 typedef __m512i vi;
 typedef __mmask16 vm;
@@ -274,7 +277,7 @@ LW_WORD vi vi_add(vi a, vi b)
 {
     return _mm512_add_epi32(a, b);
 }
-#ifdef __AVX512VNNI__
+#ifdef LW_SIMD_HAS_MAC_U8S8
 /* sum + the four products of bytes in each lane: of u8 in a, s8 in b. Exact. */
 LW_WORD vi vi_mac_u8s8(vi sum, vi a, vi b)
 {
@@ -300,6 +303,18 @@ LW_WORD vi vi16_add(vi a, vi b)
 LW_WORD vi vi16_sub(vi a, vi b)
 {
     return _mm512_sub_epi16(a, b);
+}
+LW_WORD vi vi16_shl(vi a, unsigned k)
+{
+    return _mm512_slli_epi16(a, k);
+}
+LW_WORD vi vi16_shr(vi a, unsigned k)
+{
+    return _mm512_srli_epi16(a, k);
+}
+LW_WORD vi vi16_sra(vi a, unsigned k)
+{
+    return _mm512_srai_epi16(a, k);
 }
 LW_WORD vi vi16_load_u8(const uint8_t *p)
 {
