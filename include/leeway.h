@@ -28,7 +28,8 @@
  * Functions were added with the LW_API_VERSION that stands at them; none: 1.
  *
  * Results are the same bits for any number of threads and any batch size at one instruction set
- * level.
+ * level. How the caller's thread rounds, flushes subnormals or traps does not change them: functions that compute have
+ * C's defaults, callbacks and what follows the caller's.
  *
  * Structs passed in begin with their own size, so that later versions can add fields at the end:
  *     lw_device_options options = {.size = sizeof options, .threads = 4};
@@ -272,9 +273,9 @@ LW_API int lw_sampler_pictures(lw_sampler *sampler, int64_t first, int64_t count
 enum { LW_FIELD_MAX_TEMPERATURES = 8 };
 
 typedef enum lw_field_variant {
-    LW_FIELD_OFFICIAL = 0,      /* the reference implementation's form */
-    LW_FIELD_PLAIN = 1,         /* the paper's Algorithm 2: raw distances, nothing rescaled */
-    LW_FIELD_TAU_TIMES_DIM = 2, /* an early port's temperatures, for parity studies */
+    LW_FIELD_OFFICIAL = 0,     /* the reference implementation's form */
+    LW_FIELD_PLAIN = 1,        /* the paper's Algorithm 2: raw distances, nothing rescaled */
+    LW_FIELD_TAU_TIMES_DIM = 2 /* an early port's temperatures, for parity studies */
 } lw_field_variant;
 
 /*

@@ -86,6 +86,21 @@ int lw_api_write(void *theirs, void *own, size_t own_size, const char *what)
     return 0;
 }
 
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+fenv_t lw_api_floats(void)
+{
+    fenv_t theirs;
+    fegetenv(&theirs);
+    fesetenv(FE_DFL_ENV);
+    return theirs;
+}
+
+void lw_api_floats_back(const fenv_t *theirs)
+{
+    fesetenv(theirs);
+}
+
 /* ---- calls that have callbacks --------------------------------------------------------------- */
 
 static _Thread_local lw_api_use *running;
@@ -106,7 +121,7 @@ int lw_api_idle(const void *object, const char *what)
 int lw_api_enter(lw_api_use *use, const void *object, const char *what)
 {
     LW_TRY(lw_api_idle(object, what));
-    *use = (lw_api_use){object, running};
+    *use = (lw_api_use){.object = object, .outer = running, .theirs = lw_api_floats()};
     running = use;
     return 0;
 }
@@ -114,6 +129,17 @@ int lw_api_enter(lw_api_use *use, const void *object, const char *what)
 void lw_api_leave(const lw_api_use *use)
 {
     running = use->outer;
+    lw_api_floats_back(&use->theirs);
+}
+
+void lw_api_outside(void)
+{
+    lw_api_floats_back(&running->theirs);
+}
+
+void lw_api_inside(void)
+{
+    running->theirs = lw_api_floats(); /* a callback may have changed them */
 }
 
 bool lw_api_running(const void *object, const char *what)
@@ -130,6 +156,7 @@ int lw_device_open(const lw_device_options *options, lw_device **device)
 {
     lw_device_options o = {0};
     lw_backend_options own = {0};
+    API_FLOATS();
     API_NEED(device);
     LW_TRY(lw_log_config_once());
     if (options)

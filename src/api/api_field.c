@@ -94,6 +94,7 @@ int lw_field_run(lw_device *device, const lw_field_request *request, lw_field_re
     lw_field_report out;
     lw_field_stats s;
     float *zeros = NULL;
+    API_FLOATS();
     API_NEED(device);
     LW_TRY(API_READ(r, request));
     if (report)

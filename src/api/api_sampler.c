@@ -63,6 +63,7 @@ int lw_sampler_open(lw_device *device, const lw_model *model, const lw_sampler_o
                     lw_sampler **sampler)
 {
     lw_sampler_opts o = {0};
+    API_FLOATS();
     API_NEED(device);
     API_NEED(model);
     API_NEED(sampler);
@@ -107,7 +108,10 @@ static void to_planes(const lw_network *net, const float *x, int64_t n, float *y
 static bool should_stop(void *self)
 {
     const watching *w = self;
-    return w->calls.cancel && w->calls.cancel(w->calls.self) != 0;
+    lw_api_outside();
+    bool stop = w->calls.cancel && w->calls.cancel(w->calls.self) != 0;
+    lw_api_inside();
+    return stop;
 }
 
 static void report(void *self, const char *what, int64_t done, int64_t total, const char *note)
@@ -115,8 +119,10 @@ static void report(void *self, const char *what, int64_t done, int64_t total, co
     const watching *w = self;
     (void)what;
     (void)note;
+    lw_api_outside();
     if (w->calls.progress)
         w->calls.progress(w->calls.self, done, total);
+    lw_api_inside();
 }
 
 static int look(void *self, int64_t first, int64_t n, int32_t done, const float *y)
@@ -124,8 +130,10 @@ static int look(void *self, int64_t first, int64_t n, int32_t done, const float 
     const watching *w = self;
     if (w->picture) {
         to_planes(lw_sampler_net(w->sampler), y, n, w->picture);
+        lw_api_outside();
         w->calls.preview(w->calls.self, first, n, done, lw_sampler_evaluations(w->sampler),
                          w->picture);
+        lw_api_inside();
     }
     return done < lw_sampler_evaluations(w->sampler) && should_stop(self);
 }

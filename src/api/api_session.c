@@ -13,6 +13,7 @@ struct lw_session {
 
 int lw_model_open(const char *path, lw_model **model)
 {
+    API_FLOATS();
     API_NEED(path);
     API_NEED(model);
     LW_TRY(lw_log_config_once());
@@ -65,6 +66,7 @@ int lw_session_new(lw_device *device, const lw_model *model, const lw_session_op
                    lw_session **session)
 {
     lw_session_options o = {0};
+    API_FLOATS();
     API_NEED(device);
     API_NEED(model);
     API_NEED(session);
@@ -191,14 +193,19 @@ static void report(void *self, const char *what, int64_t done, int64_t total, co
     const lw_callbacks *c = self;
     (void)what;
     (void)note;
+    lw_api_outside();
     if (c->progress)
         c->progress(c->self, done, total);
+    lw_api_inside();
 }
 
 static bool should_stop(void *self)
 {
     const lw_callbacks *c = self;
-    return c->cancel && c->cancel(c->self) != 0;
+    lw_api_outside();
+    bool stop = c->cancel && c->cancel(c->self) != 0;
+    lw_api_inside();
+    return stop;
 }
 
 enum { MOST_TENSORS = 32 };

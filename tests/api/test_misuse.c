@@ -8,12 +8,14 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <xmmintrin.h>
 
 #include "leeway.h"
 
@@ -300,6 +302,89 @@ static void fields_of_no_numbers(void **state)
     assert_int_equal(lw_field_run(device, &r, NULL), 0);
 }
 
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+/* Bits of MXCSR that a program may have set: rounding, subnormals to zero (-ffast-math), exceptions that trap. */
+enum { DOWN = 0x2000, UP = 0x4000, FLUSH = 0x8040, MASKS = 0x0e80, CONTROL = 0xffc0 };
+
+typedef struct all_results {
+    float rows[ROWS * PIXELS], pictures[3 * PIXELS], field[6];
+} all_results;
+
+static unsigned set_by_caller;
+
+static void looks_at_floats(void *self, int64_t done, int64_t total)
+{
+    (void)done;
+    (void)total;
+    assert_int_equal(_mm_getcsr() & CONTROL, set_by_caller & CONTROL);
+    ++*(int *)self;
+}
+
+/* With a device and a model of their own if `anew`, else with those of set_up. */
+static void compute_all(bool anew, all_results *out)
+{
+    static float x[ROWS * PIXELS];
+    const float near[6] = {0, 1e-3f, .3f, .1f, .7f, .2f}, far[6] = {1, 2, 3, 5, 7, 11};
+    const double tau = .3;
+    int calls = 0;
+    lw_device *was = device;
+    lw_model *had = model;
+    for (int i = 0; i < ROWS * PIXELS; i++)
+        x[i] = (float)(i % 17) / 16; /* exact, however it is rounded */
+    if (anew) {
+        assert_int_equal(
+            lw_device_open(&(lw_device_options){.size = sizeof(lw_device_options), .threads = 2},
+                           &device),
+            0);
+        assert_int_equal(lw_model_open(unet_dir, &model), 0);
+    }
+    lw_callbacks c = {.size = sizeof c, .self = &calls, .progress = looks_at_floats};
+    lw_session_rows io[] = {{.name = "x", .in = x}, {.name = "y", .out = out->rows}};
+    lw_field_request r = {.size = sizeof r,
+                          .channels = 2,
+                          .generated = 3,
+                          .positives = 3,
+                          .x = near,
+                          .positive = far,
+                          .temperatures = &tau,
+                          .temperature_count = 1,
+                          .field = out->field};
+    lw_session *s = new_session(2);
+    lw_sampler *p = new_sampler(2);
+    assert_int_equal(lw_session_run_rows(s, ROWS, io, 2, &c), 0);
+    assert_int_equal(lw_sampler_pictures(p, 0, 3, NULL, &c, out->pictures), 0);
+    assert_int_equal(lw_field_run(device, &r, NULL), 0);
+    assert_int_equal(calls, 3 + 2);
+    lw_sampler_close(&p);
+    lw_session_free(&s);
+    if (anew) {
+        lw_model_close(&model);
+        lw_device_close(&device);
+    }
+    device = was;
+    model = had;
+}
+
+static void floats_of_the_caller(void **state)
+{
+    (void)state;
+    static all_results plain, seen;
+    const unsigned before = _mm_getcsr(), set[] = {before | UP, before | DOWN | UP, before | FLUSH,
+                                                   before & ~(unsigned)MASKS};
+    set_by_caller = before;
+    compute_all(false, &plain);
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        set_by_caller = set[i];
+        _mm_setcsr(set[i]);
+        compute_all(i % 2 == 0, &seen);
+        unsigned after = _mm_getcsr();
+        _mm_setcsr(before);
+        assert_int_equal(after & CONTROL, set[i] & CONTROL);
+        assert_memory_equal(&plain, &seen, sizeof plain);
+    }
+}
+
 /* ---- log ------------------------------------------------------------------------------------- */
 
 /* A folder of links to the U-Net's files, whose config.json has a key that nobody knows. */
@@ -497,6 +582,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(a_wrong_row_writes_nothing),
                                        cmocka_unit_test(fields_of_no_numbers),
                                        cmocka_unit_test(pictures_under_fire),
+                                       cmocka_unit_test(floats_of_the_caller),
                                        cmocka_unit_test(log_lines),
                                        cmocka_unit_test(borrowed_inputs)};
     if (argc != 2)
