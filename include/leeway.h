@@ -262,7 +262,8 @@ LW_API int lw_sampler_describe(const lw_sampler *sampler, lw_sampler_info *info)
  * `leeway sample` with the same options. A picture is a function of weights, seed, its number and its class
  * alone. classes [count], or NULL: number i gets class i modulo classes. callbacks may be NULL;
  * cancel is asked behind every evaluation (the picture under way is not finished then), progress
- * called behind every batch. LW_ERROR_FORMAT: a class out of range.
+ * called behind every batch. LW_ERROR_FORMAT: a class out of range; LW_ERROR_NUMERIC: the network made a number that is
+ * none, of which previews may have shown something. Batches before such a one, or before a stop, are in place.
  */
 LW_API int lw_sampler_pictures(lw_sampler *sampler, int64_t first, int64_t count,
                                const int32_t *classes, const lw_callbacks *callbacks,

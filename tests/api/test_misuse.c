@@ -387,8 +387,8 @@ static void floats_of_the_caller(void **state)
 
 /* ---- log ------------------------------------------------------------------------------------- */
 
-/* A folder of links to the U-Net's files, whose config.json has a key that nobody knows. */
-static void make_odd_model(char *dir, size_t size)
+/* A folder of links to the U-Net's files, whose config.json has one pair more. */
+static void make_odd_model(const char *pair, char *dir, size_t size)
 {
     char whole[PATH_MAX], from[PATH_MAX + 256], to[PATH_MAX], text[8192];
     snprintf(dir, size, "/tmp/lw-misuse-XXXXXX");
@@ -411,7 +411,7 @@ static void make_odd_model(char *dir, size_t size)
         text[n] = '\0';
         char *brace = strchr(text, '{');
         assert_non_null(brace);
-        fprintf(out, "{\"odd_key\": 1,%s", brace + 1);
+        fprintf(out, "{%s,%s", pair, brace + 1);
         fclose(in);
         fclose(out);
     }
@@ -466,7 +466,7 @@ static void log_lines(void **state)
     (void)state;
     char dir[64];
     lines one = {0}, two = {0};
-    make_odd_model(dir, sizeof dir);
+    make_odd_model("\"odd_key\": 1", dir, sizeof dir);
     assert_int_equal(lw_set_log(LW_LEVEL_WARNING, on_line, &one), 0);
     assert_int_equal(lines_of_opening(dir, &one), 1);
     assert_int_equal(one.level, LW_LEVEL_WARNING);
@@ -484,6 +484,57 @@ static void log_lines(void **state)
     one.count = two.count = 0;
     assert_int_equal(lines_of_opening(dir, &two), 0);
     assert_int_equal(one.count, 0);
+    remove_folder(dir);
+}
+
+/* ---- pictures that are none ------------------------------------------------------------------ */
+
+/* A folder of the U-Net, as a one-step generator, whose weights are finite, and so large that every picture is NaN. */
+static void make_large_model(char *dir, size_t size)
+{
+    char path[PATH_MAX], from[PATH_MAX + 256];
+    uint64_t header = 0;
+    make_odd_model("\"leeway_method\": \"drift\"", dir, size);
+    snprintf(path, sizeof path, "%s/diffusion_pytorch_model.safetensors", dir);
+    snprintf(from, sizeof from, "%s/diffusion_pytorch_model.safetensors", unet_dir);
+    FILE *in = fopen(from, "rb");
+    assert_non_null(in);
+    assert_int_equal(fseek(in, 0, SEEK_END), 0);
+    const size_t bytes = (size_t)ftell(in);
+    char *all = malloc(bytes);
+    assert_non_null(all);
+    rewind(in);
+    assert_int_equal(fread(all, 1, bytes, in), bytes);
+    fclose(in);
+    memcpy(&header, all, sizeof header); /* and behind it f32s */
+    for (size_t at = sizeof header + header; at + sizeof(float) <= bytes; at += sizeof(float))
+        memcpy(all + at, &(float){3e38f}, sizeof(float));
+    unlink(path);
+    FILE *out = fopen(path, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(all, 1, bytes, out), bytes);
+    assert_int_equal(fclose(out), 0);
+    free(all);
+}
+
+static void pictures_of_no_numbers(void **state)
+{
+    (void)state;
+    char dir[64];
+    float x[3 * PIXELS] = {0};
+    lw_model *large = NULL;
+    lw_sampler *s = NULL;
+    lw_sampler_options o = {.size = sizeof o, .batch = 2};
+    make_large_model(dir, sizeof dir);
+    assert_int_equal(lw_model_open(dir, &large), 0);
+    assert_int_equal(lw_sampler_open(device, large, &o, &s), 0);
+    assert_refused(LW_ERROR_NUMERIC, "picture 4 has a number that is",
+                   lw_sampler_pictures(s, 4, 3, NULL, NULL, x));
+    for (int i = 0; i < 3 * PIXELS; i++)
+        assert_true(x[i] == 0.0f);
+    assert_int_equal(lw_sampler_pictures(s, 4, 0, NULL, NULL, x), 0);
+    lw_sampler_close(&s);
+    lw_model_close(&large);
     remove_folder(dir);
 }
 
@@ -584,6 +635,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(pictures_under_fire),
                                        cmocka_unit_test(floats_of_the_caller),
                                        cmocka_unit_test(log_lines),
+                                       cmocka_unit_test(pictures_of_no_numbers),
                                        cmocka_unit_test(borrowed_inputs)};
     if (argc != 2)
         return 2;
