@@ -489,12 +489,13 @@ static void log_lines(void **state)
 
 /* ---- pictures that are none ------------------------------------------------------------------ */
 
-/* A folder of the U-Net, as a one-step generator, whose weights are finite, and so large that every picture is NaN. */
-static void make_large_model(char *dir, size_t size)
+/* A folder of the U-Net, of this method, whose weights are finite, and so large that every picture is NaN. */
+static void make_large_model(const char *method, char *dir, size_t size)
 {
-    char path[PATH_MAX], from[PATH_MAX + 256];
+    char path[PATH_MAX], from[PATH_MAX + 256], pair[64];
     uint64_t header = 0;
-    make_odd_model("\"leeway_method\": \"drift\"", dir, size);
+    snprintf(pair, sizeof pair, "\"leeway_method\": \"%s\"", method);
+    make_odd_model(pair, dir, size);
     snprintf(path, sizeof path, "%s/diffusion_pytorch_model.safetensors", dir);
     snprintf(from, sizeof from, "%s/diffusion_pytorch_model.safetensors", unet_dir);
     FILE *in = fopen(from, "rb");
@@ -520,22 +521,25 @@ static void make_large_model(char *dir, size_t size)
 static void pictures_of_no_numbers(void **state)
 {
     (void)state;
-    char dir[64];
-    float x[3 * PIXELS] = {0};
-    lw_model *large = NULL;
-    lw_sampler *s = NULL;
-    lw_sampler_options o = {.size = sizeof o, .batch = 2};
-    make_large_model(dir, sizeof dir);
-    assert_int_equal(lw_model_open(dir, &large), 0);
-    assert_int_equal(lw_sampler_open(device, large, &o, &s), 0);
-    assert_refused(LW_ERROR_NUMERIC, "picture 4 has a number that is",
-                   lw_sampler_pictures(s, 4, 3, NULL, NULL, x));
-    for (int i = 0; i < 3 * PIXELS; i++)
-        assert_true(x[i] == 0.0f);
-    assert_int_equal(lw_sampler_pictures(s, 4, 0, NULL, NULL, x), 0);
-    lw_sampler_close(&s);
-    lw_model_close(&large);
-    remove_folder(dir);
+    static const char *const methods[] = {"drift", "flow", "ddpm"};
+    for (int i = 0; i < 3; i++) {
+        char dir[64];
+        float x[3 * PIXELS] = {0};
+        lw_model *large = NULL;
+        lw_sampler *s = NULL;
+        lw_sampler_options o = {.size = sizeof o, .batch = 2, .steps = i == 0 ? 1 : 2};
+        make_large_model(methods[i], dir, sizeof dir);
+        assert_int_equal(lw_model_open(dir, &large), 0);
+        assert_int_equal(lw_sampler_open(device, large, &o, &s), 0);
+        assert_refused(LW_ERROR_NUMERIC, "picture 4 has a number that is",
+                       lw_sampler_pictures(s, 4, 3, NULL, NULL, x));
+        for (int k = 0; k < 3 * PIXELS; k++)
+            assert_true(x[k] == 0.0f);
+        assert_int_equal(lw_sampler_pictures(s, 4, 0, NULL, NULL, x), 0);
+        lw_sampler_close(&s);
+        lw_model_close(&large);
+        remove_folder(dir);
+    }
 }
 
 /* ---- borrowed inputs ------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
  *
  *   x0  = clamp(x0, -clip, clip)
  *   eps = (x - a x0) / s             where x0 was clamped, unless keep_eps
- *   out = clamp(c0 x0 + c1 eps + c2 noise + c3 x, -limit, limit)
+ *   out = clamp(c0 x0 + c1 eps + c2 noise + c3 x, -limit, limit); what is no number stays so
  *
  * "noise" is whatever the move adds: in DPM-Solver the picture x0 of the move before, in Heun's method
  * the velocity.

@@ -41,6 +41,6 @@ void lw_reverse_step(float *out, const float *x, const float *y, const float *no
         v = r->c0 * x0 + r->c1 * e + r->c3 * v;
         if (noise && r->c2 != 0.0)
             v += r->c2 * (double)noise[i];
-        out[i] = (float)(isinf(r->limit) ? v : fmin(fmax(v, -r->limit), r->limit));
+        out[i] = (float)(v < -r->limit ? -r->limit : v > r->limit ? r->limit : v); /* NaN stays */
     }
 }

@@ -102,6 +102,6 @@ LW_KERNEL(reverse, lw_cuda_reverse, 256)
         v = a.numbers[2] * x0 + a.numbers[3] * e + a.numbers[5] * v;
         if (a.noise && a.numbers[4] != 0.0)
             v += a.numbers[4] * (double)a.noise[i];
-        a.y[i] = (float)(isinf(limit) ? v : fmin(fmax(v, -limit), limit));
+        a.y[i] = (float)(v < -limit ? -limit : v > limit ? limit : v); /* NaN stays */
     }
 }
