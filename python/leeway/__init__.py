@@ -507,6 +507,8 @@ def _dense(value, what):
     if x.ndim not in (2, 3, 4):
         raise UsageError("%s has shape %s: [N,C], [G,N,C] or [G,N,T,C] is wanted"
                          % (what, x.shape))
+    if x.size == 0 and what != "uncond":  # the library takes 0 groups and 0 slots for 1
+        raise UsageError("%s has shape %s: none of these may be 0" % (what, x.shape))
     return x.reshape({2: (1,) + x.shape[:1] + (1,) + x.shape[1:],
                       3: x.shape[:2] + (1,) + x.shape[2:], 4: x.shape}[x.ndim])
 

@@ -402,6 +402,10 @@ class DriftField(unittest.TestCase):
             leeway.field(np.zeros((2, 3)), np.zeros((2, 4)))
         with self.assertRaises(ValueError):
             leeway.field(np.zeros(3), np.zeros(3))
+        for none in ((0, 2, 3), (2, 2, 0, 3), (2, 0, 3), (2, 2, 0), (0, 0)):  # the library takes 0 groups for 1
+            with self.assertRaisesRegex(leeway.UsageError, "none of these may be 0"):
+                leeway.field(np.zeros(none), np.zeros(none))
+        self.assertEqual(leeway.field(np.eye(3), np.eye(3), uncond=np.zeros((0, 3))).field.shape, (3, 3))
         with self.assertRaises(ValueError):
             leeway.field(np.zeros((2, 3)), np.zeros((2, 3)), variant="other")
         with self.assertRaises(leeway.Error):
