@@ -41,12 +41,18 @@ class Error(RuntimeError):
         super().__init__(message)
         self.code = code
 
+    def __reduce__(self):  # with what it is made of, so that it goes from process to process
+        return type(self), (self.code,) + self.args
+
 
 class UsageError(Error, ValueError):
     """An argument that is refused, or the use of what is closed: an Error of code -2, LW_ERROR_USAGE."""
 
     def __init__(self, message):
         super().__init__(-2, message)
+
+    def __reduce__(self):
+        return type(self), self.args
 
 
 # ---- the library ---------------------------------------------------------------------------------
@@ -273,6 +279,10 @@ class _Owned:
     def __del__(self):
         if getattr(self, "_handle", None) and _lib:
             self.close()
+
+    def __reduce_ex__(self, protocol):
+        """Of a copy that is let go the original would be closed, too."""
+        raise TypeError("a leeway.%s cannot be copied or pickled: open it once more" % type(self).__name__)
 
     def __enter__(self):
         return self

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """python/leeway against the program and against arithmetic. LEEWAY, MODELS (made by make_model) and
 PYTHONPATH come from the test's environment; 77: numpy is not there."""
+import copy
+import gc
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -370,6 +373,21 @@ class Arguments(unittest.TestCase):
             self.model.sampler(steps=1001)
         with self.assertRaises(leeway.UsageError):
             self.model.run(x=np.zeros(3))
+
+
+    def test_copies(self):
+        """Of an error there may be any number, in other processes, too; of what is closed once, one."""
+        for error in (leeway.Error(-4, "no such file"), leeway.UsageError("n is -1")):
+            for same in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+                self.assertIs(type(same), type(error))
+                self.assertEqual((same.code, str(same)), (error.code, str(error)))
+        with self.model.sampler(steps=1) as s:
+            for thing in (self.model, s, leeway.Device(1)):
+                for way in (copy.copy, copy.deepcopy, pickle.dumps):
+                    with self.assertRaisesRegex(TypeError, "cannot be copied or pickled: open it once more"):
+                        way(thing)
+            gc.collect()
+            self.assertEqual(s.pictures(1).shape, (1, 3, 16, 16))  # nothing was closed
 
 
 class DriftField(unittest.TestCase):
