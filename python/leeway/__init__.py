@@ -22,6 +22,7 @@ import collections
 import collections.abc
 import ctypes
 import ctypes.util
+import functools
 import operator
 import os
 import threading
@@ -303,28 +304,58 @@ def _join(handle, device, model):
 
 
 class _Calls:
-    """Python functions as callbacks. What one raises stops the call and is raised from it."""
+    """Python functions as callbacks. What one raises stops the call and is raised from it, and so is what a handler
+    of a signal raises meanwhile (Ctrl-C). Such a handler runs where Python code goes on, and C could hand on nothing
+    that a function raises in its first line: therefore C calls built-in functions, which give each argument to a
+    generator that waits for it within a `try`."""
 
     def __init__(self, progress=None, preview=None, shape=None):
         self.failure = None
 
         def on_progress(_self, done, total):
-            self._guard(progress, done, total)
+            progress(done, total)
 
         def on_preview(_self, first, count, step, steps, pixels):
-            shown = np.ctypeslib.as_array(pixels, (count,) + shape).copy()
-            self._guard(preview, first, step, steps, shown)
+            preview(first, step, steps, np.ctypeslib.as_array(pixels, (count,) + shape).copy())
 
-        self.c = _Callbacks(progress=_PROGRESS(on_progress if progress else 0),
-                            cancel=_CANCEL(lambda _self: self.failure is not None),
-                            preview=_PREVIEW(on_preview if preview else 0))
+        self.c = _Callbacks(progress=_PROGRESS(self._callback(on_progress, 3) if progress else 0),
+                            cancel=_CANCEL(self._waiting(self._stops, 1)),
+                            preview=_PREVIEW(self._callback(on_preview, 6) if preview else 0))
+
+    def _callback(self, function, count):
+        return functools.partial(max, key=self._waiting(function, count))  # calls key with every argument
+
+    def _waiting(self, function, count):
+        taking = self._take(function, count)
+        next(taking)
+        return taking.send
+
+    def _take(self, function, count):
+        """Of every `count` values function is called; yields what it returned, else 0."""
+        values, answer = [], 0
+        while True:
+            try:
+                while True:
+                    values.append((yield answer))
+                    answer = 0
+                    if len(values) == count:
+                        answer = self._guard(function, *values)
+                        values = []
+            except GeneratorExit:
+                return
+            except BaseException as e:  # of a handler
+                self.failure, answer = e, 1
+
+    def _stops(self, _self):
+        return int(self.failure is not None)
 
     def _guard(self, function, *values):
         if self.failure is None:
             try:
-                function(*values)
-            except BaseException as e:  # also an interrupt: it must not pass through C
+                return function(*values) or 0
+            except BaseException as e:  # it must not pass through C
                 self.failure = e
+        return 1
 
     def check(self, code):
         """What the call that had them returned."""

@@ -7,6 +7,7 @@ import gc
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -219,6 +220,28 @@ class Sampling(unittest.TestCase):
         with self.assertRaises(Enough):
             self.model.sample(5, steps=3, preview=stop)
         self.assertEqual(seen, [1])
+
+    def test_what_a_handler_raises(self):
+        """As Ctrl-C, in the middle of a call, whose callback is the first to go on in Python."""
+        class Late(Exception):
+            pass
+
+        def ring(signum, frame):
+            raise Late
+
+        ignored = []
+        handler, hook = signal.signal(signal.SIGALRM, ring), sys.unraisablehook
+        sys.unraisablehook = ignored.append
+        try:
+            for options in ({}, {"progress": lambda done, total: None}, {"preview": lambda *all: None}):
+                with self.model.sampler(steps=1000, batch=1) as s, self.assertRaises(Late):
+                    signal.setitimer(signal.ITIMER_REAL, 0.02)
+                    s.pictures(8, **options)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+            sys.unraisablehook = hook
+        self.assertEqual(ignored, [])
 
     def test_refusals(self):
         for options in ({"sampler": "euler"}, {"steps": 1001}, {"precision": "int4"}):
