@@ -144,13 +144,14 @@ def _open():
             break
     else:
         raise ImportError("%s is not found: set LEEWAY_LIBRARY to it (%s)" % (_SONAME, why))
+    version = getattr(library, "lw_api_version", None)  # first: an older library lacks names below
+    if not version or version() < _NEEDED:
+        raise ImportError("%s has %s, version %d of leeway's interface is needed"
+                          % (library._name, "version %d" % version() if version else "no lw_api_version", _NEEDED))
     library.lw_api_release.restype = ctypes.c_char_p
     library.lw_error_message.restype = ctypes.c_char_p
     library.lw_model_class_name.restype = ctypes.c_char_p
     library.lw_device_isa.restype = ctypes.c_char_p
-    if library.lw_api_version() < _NEEDED:
-        raise ImportError("%s has version %d of its interface, %d is needed"
-                          % (library._name, library.lw_api_version(), _NEEDED))
     return library
 
 

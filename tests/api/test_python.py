@@ -318,6 +318,15 @@ class Running(unittest.TestCase):
             m.sample(1)
 
 
+class Library(unittest.TestCase):
+    def test_another_one(self):
+        """Whatever is wrong with a library, the import says so as imports do."""
+        for library, said in (("libm.so.6", "has no lw_api_version"), ("/no/such.so", "is not found")):
+            p = subprocess.run([sys.executable, "-c", "import leeway"], env=dict(os.environ, LEEWAY_LIBRARY=library),
+                               check=False, stderr=subprocess.PIPE, universal_newlines=True)
+            self.assertRegex(p.stderr, "ImportError: .*%s" % said)
+
+
 class Arguments(unittest.TestCase):
     """What ctypes and numpy would make another value of."""
 
