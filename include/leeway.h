@@ -97,7 +97,7 @@ LW_API int lw_set_log(int level, lw_log_function call, void *self);
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* Called on the caller's thread: progress and cancel between batches (of lw_sampler_pictures cancel, like
- * preview, behind every evaluation). Each may be NULL. */
+ * preview, behind every evaluation). Each may be NULL, and returns: neither longjmp nor an exception may leave it. */
 typedef struct lw_callbacks {
     size_t size;
     void *self; /* handed to all */

@@ -46,6 +46,20 @@ if grep -rIl -e "$dir/first" -e "$build" "$lib/pkgconfig" "$lib/cmake" "$prefix/
     fails 'an installed file names the build or the first prefix'
 fi
 
+# The header for the oldest and newest programs that include it. C++ where there is a compiler for it.
+printf '#include <leeway.h>\nint main(void)\n{\n    return lw_api_version() < 1;\n}\n' >"$dir/header.c"
+cp "$dir/header.c" "$dir/header.cpp"
+for standard in c89 c99 c17; do
+    "$cc" -std=$standard -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$prefix/include" "$dir/header.c" ||
+        fails "leeway.h is not $standard"
+done
+if command -v c++ >/dev/null 2>&1; then
+    for standard in c++98 c++11 c++20; do
+        c++ -std=$standard -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$prefix/include" "$dir/header.cpp" ||
+            fails "leeway.h is not $standard"
+    done
+fi
+
 "$build/make_model" plain "$dir/model"
 check() {
     LD_LIBRARY_PATH=$lib "$1" "$dir/model" >"$dir/out" || fails "$1: status $?"
