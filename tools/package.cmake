@@ -27,7 +27,8 @@ set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "Shared library
  Runs trained networks, samples pictures and computes drift fields from C.")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libleeway-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${CPACK_DEBIAN_LIBRARY_PACKAGE_NAME} (= ${PROJECT_VERSION})")
+# What libleeway.a needs has to be there to be linked (leeway::static, pkg-config --static).
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${CPACK_DEBIAN_LIBRARY_PACKAGE_NAME} (= ${PROJECT_VERSION}), libjansson-dev")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Development files
  Header, static library, pkg-config file and CMake package of libleeway.")
 include(CPack)

@@ -30,7 +30,14 @@ for deb in "$dir"/debs/*.deb; do
     dpkg-deb -x "$deb" "$dir/root"
     case $(basename "$deb") in
     leeway_*) grep -q '^ Depends: .*libc6' "$dir/info" || fails 'leeway depends on nothing' ;;
-    libleeway-dev_*) grep -q '^ Depends: libleeway[0-9]* (= ' "$dir/info" || fails 'dev is not tied to its library' ;;
+    libleeway-dev_*)
+        grep -q '^ Depends: libleeway[0-9]* (= ' "$dir/info" || fails 'dev is not tied to its library'
+        # every library that a static program names is there, by its package
+        sed -n 's/^Libs.private: //p' "$build/generated/leeway.pc" | tr ' ' '\n' | grep -v -x -e -lm -e -pthread | sed 's/^-l//' |
+            while read -r name; do
+                grep -q "^ Depends: .*\blib$name-dev" "$dir/info" || fails "dev does not depend on lib$name-dev"
+            done
+        ;;
     libleeway[0-9]*) grep -q '^ Depends: .*libc6' "$dir/info" || fails 'the library depends on nothing' ;;
     *) fails "what is $deb?" ;;
     esac
