@@ -62,6 +62,7 @@ if [ "$sample" = yes ]; then
     exit
 fi
 
+export QEMU_LD_PREFIX="$root" # where programs of ARM find their libraries
 cmake --build "$build"
 check .neon,.i8mm
 [ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || {
@@ -69,6 +70,5 @@ check .neon,.i8mm
         "qemu-user-static binfmt-support)"
     exit 77
 }
-# QEMU_LD_PREFIX: where programs find their libraries.
-QEMU_LD_PREFIX=$root ctest --test-dir "$build" --output-on-failure -j 2 --timeout 3600 \
+ctest --test-dir "$build" --output-on-failure -j 2 --timeout 3600 \
     -E '^(test_train_bits|cli_compare|cli_demo|cli_bench|cli_stream_soak|api_|onnx_check|test_cuda|cli_cuda|cuda_)'
