@@ -4,19 +4,22 @@
 # qemu. It says whether results are right, never how fast they come.
 #
 #   tools/arm_check.sh [BUILD]            everything: all kernels at NEON and I8MM, then the tests but those that take long (two hours)
-#   tools/arm_check.sh --sample [BUILD]   kernels alone, some of them (three minutes)
+#   tools/arm_check.sh --sample [BUILD]   kernels alone, some of them (two minutes)
 #
-# BUILD (build-arm64): the build and, in BUILD/root, the file system. Needs gcc-aarch64-linux-gnu, qemu-user and mmdebstrap; for
-# everything also that the kernel starts programs of ARM by qemu (qemu-user-static and binfmt-support). Exit 77: one is missing.
+# BUILD (build-arm64, build-arm64-sample): the build and, in BUILD/root, the file system. Needs gcc-aarch64-linux-gnu, qemu-user and mmdebstrap; for
+# everything also that the kernel starts programs of ARM by qemu (qemu-user-static and binfmt-support). Exit 77: one of these is
+# missing, or there is no network.
 set -eu
 cd -- "$(dirname -- "$0")/.."
 
 sample=no
+default="build-arm64"
 [ "${1:-}" != --sample ] || {
     sample=yes
+    default="build-arm64-sample"
     shift
 }
-build=${1:-build-arm64}
+build=${1:-$default}
 mkdir -p "$build"
 build=$(cd -- "$build" && pwd)
 root=$build/root
@@ -37,9 +40,12 @@ if [ "$sample" = yes ]; then
 fi
 if [ ! -f "$root.complete" ]; then
     rm -rf "$root"
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2046,SC2086
     mmdebstrap --quiet --variant=extract --architectures=arm64 --skip=check/qemu \
-        --include="$(echo $libraries | tr ' ' ,)" "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$root"
+        --include="$(echo $libraries | tr ' ' ,)" "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$root" || {
+        echo 'skipped: the libraries of arm64 could not be fetched'
+        exit 77
+    }
     : >"$root.complete"
 fi
 
@@ -52,19 +58,24 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLW_WERROR=ON -DLW_C
     exit 1
 }
 
-check() {
-    qemu-aarch64 -L "$root" "$build/leeway-check" --filter "$1"
-}
-
+export QEMU_LD_PREFIX="$root" # where programs of ARM find their libraries
 if [ "$sample" = yes ]; then
-    cmake --build "$build" --target leeway-check
-    check simd.accuracy.neon,random.,cast.,softmax.,pixels.,reduce.,stats.,gemm.u8
+    families='simd random cast softmax pixels reduce stats resample kernels_gemm'
+    # shellcheck disable=SC2046,SC2086
+    cmake --build "$build" --target $(printf 'test_%s ' $families)
+    for family in $families; do
+        filter=
+        [ "$family" != kernels_gemm ] || filter='--filter gemm.sizes,gemm.bytes_alike'
+        for level in neon i8mm; do
+            # shellcheck disable=SC2086
+            qemu-aarch64 "$build/test_$family" --isa $level $filter
+        done
+    done
     exit
 fi
 
-export QEMU_LD_PREFIX="$root" # where programs of ARM find their libraries
 cmake --build "$build"
-check .neon,.i8mm
+qemu-aarch64 "$build/leeway-check" --filter .neon,.i8mm
 [ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || {
     echo "the kernels are right; the tests were left out: the kernel does not start programs of ARM (apt-get install" \
         "qemu-user-static binfmt-support)"
