@@ -125,7 +125,7 @@ on_host() { # on_host FILE FROM INSTEAD [K]
 
 # barriers [tiles]: of all kernels, or of tiles alone
 barriers() {
-    waits='LW_(SYNC|SYNC_WARP|COPY_WAIT|COPY_COMMIT|FENCE_FOR_CORES|GROUP_COMMIT|CLUSTER_ARRIVE|CLUSTER_WAIT)[(][)]'
+    waits='LW_(SYNC|SYNC_WARP|COPY_WAIT|COPY_COMMIT|FENCE_FOR_CORES|GROUP_COMMIT|CLUSTER_ARRIVE|CLUSTER_ARRIVE_SHARED|CLUSTER_WAIT)[(][)]'
     waits="^ *($waits|LW_(COPY_WAIT_BUT|GROUP_WAIT_FOR)[(][0-9][)]|lw_copy_wait_for[(].*[)]);\$"
     for f in "$kernels"/*.cu "$kernels"/cuda_port.h "$kernels"/cuda_tiles.h "$kernels"/cuda_halo.h; do
         if [ -n "$1" ] && ! of_tiles "$f"; then continue; fi

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # kernel_use.sh FOLDER KERNELS.def NVCC: what ptxas said of every kernel while the program was built (FOLDER/*.use): each of
 # them for 8.0 and 9.0, those of family wgmma for 9.0a alone; at most 80 registers (three blocks of 256 threads on a
-# multiprocessor), nothing spilled, no local memory (ew has 32 bytes, for
-# sines and cosines of arguments beyond 1e5), no wgmma that is serialized. Kernels whose shared memory is said at
-# their launch may take what is left to them by as many blocks as that memory has room for. Products of the
-# drift field take up to 128 (two blocks): each thread keeps 64 sums. Attention of bf16 may take 168 (three warps on a quarter
-# of a multiprocessor): its queries, scores and sums of 32 queries a warp are 128.
+# multiprocessor), nothing spilled, no local memory (ew has 32 bytes, for sines and cosines of arguments beyond 1e5), no wgmma
+# that is serialized. Kernels whose shared memory is said at their launch may
+# take what is left to them by as many blocks as that memory has room for. Products of the drift field take up to 128 (two
+# blocks): each thread keeps 64 sums. Attention of bf16 may take 168 (three warps on a quarter of a multiprocessor): its queries,
+# scores and sums of 32 queries a warp are 128.
 # 77 (skipped) without NVCC.
 [ -n "$3" ] || { echo 'built without nvcc: there is no machine code to look at'; exit 77; }
 dir=$(mktemp -d) || exit 4
@@ -14,11 +14,13 @@ trap 'rm -rf "$dir"' EXIT
 # What lies in the program is an image of each kind of GPU, and behind a header that gives its kind (2: machine code), the length
 # of the header and of the image, and the GPU. Machine code of sm_90 comes in words of 16 bytes, whose lowest 12 bits say what
 # it is: HMMA (23c) multiplies on tensor cores, HGMMA (9f0) by a warpgroup there, LDGSTS (fae) copies to shared memory by itself,
-# LDG (981) loads from the GPU's memory; bits 9 to 11 of the second half are 6 for 16 bytes at a time.
-# in_code FAMILY PRODUCTS COPIES WIDE: at least so many products on tensor cores, copies, and loads or copies of 16 bytes
+# LDG (981) loads from the GPU's memory; bits 9 to 11 of the second half are 6 for 16 bytes at a time. MEMBAR (992) is a fence, of
+# the whole GPU where the second half's lowest bits are a000.
+# in_code FAMILY PRODUCTS COPIES WIDE [FENCES]: at least so many products on tensor cores, copies, and loads or copies of 16 bytes;
+# at most so many fences of the whole GPU
 in_code() {
     blob=$folder/cuda_$1.fatbin at=16
-    family=$1 products=$2 copies=$3 wide=$4
+    family=$1 products=$2 copies=$3 wide=$4 fences=${5:-0}
     while :; do
         # shellcheck disable=SC2046
         set -- $(od -An -v -t u4 -w32 -j "$at" -N 32 "$blob")
@@ -27,18 +29,24 @@ in_code() {
         at=$((at + $2 + $3))
     done
     od -An -v -t x2 -w16 -j $((at + $2)) -N "$3" "$blob" |
-        awk -v family="$family" -v products="$products" -v copies="$copies" -v wide="$wide" '
+        awk -v family="$family" -v products="$products" -v copies="$copies" -v wide="$wide" -v fences="$fences" '
         {o = substr($1, 2); is_wide = substr($5, 2, 1) ~ /[cd]/
-            mma += o == "23c" || o == "9f0"; copy += o == "fae"; load += (o == "981" || o == "fae") && is_wide}
-        END {printf "%s: %d products on tensor cores, %d copies to shared memory, %d loads and copies of 16 bytes\n", family, mma, copy, load
-            exit !(mma >= products && copy >= copies && load >= wide)}' || exit 1
+            mma += o == "23c" || o == "9f0"; copy += o == "fae"; load += (o == "981" || o == "fae") && is_wide
+            fence += o == "992" && $5 == "a000"}
+        END {printf "%s: %d products on tensor cores, %d copies to shared memory, ", family, mma, copy
+            printf "%d loads and copies of 16 bytes", load
+            print fence ? ", " fence " fences of the whole GPU" : ""
+            exit !(mma >= products && copy >= copies && load >= wide && fence <= fences)}' || exit 1
 }
 folder=$1
+# before the last barrier of two kinds of clusters; nvcc before 12.8 has none of shared memory alone
+of_clusters=2
+case $("$3" --version) in *'release 12.'[0-7],*) of_clusters=4 ;; esac
 in_code mma 24 3 3
 in_code drift_mma 112 10 10
 in_code flash 512 48 48
-in_code wgmma 16 16 240
-in_code ffma 0 24 128
+in_code wgmma 16 16 240 $of_clusters
+in_code ffma 0 24 128 2
 in_code flash_f32 0 9 9
 in_code product 0 6 6
 in_code norm 0 0 32

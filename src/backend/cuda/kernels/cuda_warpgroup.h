@@ -62,6 +62,17 @@ LW_ON_DEVICE void lw_barrier_wait(uint64_t *b, uint32_t odd)
  * have; what was written before it is visible after it. The other blocks can read a block's shared
  * memory (distributed shared memory) until that block ends. */
 #define LW_CLUSTER_ARRIVE() asm volatile("barrier.cluster.arrive.release;" ::: "memory")
+/* The same where it is the block's own shared memory that was written: a release of that alone is a
+ * fence of the block, one of all memory a fence of the whole GPU (PTX ISA 8.6, fence,
+ * .sync_restrict). */
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208
+#define LW_CLUSTER_ARRIVE_SHARED()                                     \
+    asm volatile("fence.release.sync_restrict::shared::cta.cluster;\n" \
+                 "barrier.cluster.arrive.relaxed;" ::                  \
+                     : "memory")
+#else
+#define LW_CLUSTER_ARRIVE_SHARED() LW_CLUSTER_ARRIVE()
+#endif
 #define LW_CLUSTER_WAIT() asm volatile("barrier.cluster.wait.acquire;" ::: "memory")
 /* Four elements where block `block` of the cluster has what this one has at `own`. */
 LW_ON_DEVICE lw_four lw_load_cluster(const float *own, int block)
@@ -135,6 +146,7 @@ void lw_emu_cluster_arrive(void);
 void lw_emu_cluster_wait(void);
 const void *lw_emu_in_cluster(const void *own, int block);
 #define LW_CLUSTER_ARRIVE() lw_emu_cluster_arrive()
+#define LW_CLUSTER_ARRIVE_SHARED() lw_emu_cluster_arrive()
 #define LW_CLUSTER_WAIT() lw_emu_cluster_wait()
 #define lw_load_cluster(own, block) lw_four_floats((const float *)lw_emu_in_cluster(own, block))
 #define LW_BARRIERS_MADE() ((void)0)

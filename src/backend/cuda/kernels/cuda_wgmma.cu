@@ -46,7 +46,7 @@ LW_ON_DEVICE void wgmma_finish_cluster(const lw_cuda_product *a, const tile_shap
     int32_t column = tile_column(t, s);
     const lw_four none = {{0.0f, 0.0f, 0.0f, 0.0f}};
     lw_four v[TILE_AT_ONCE];
-    LW_CLUSTER_ARRIVE();
+    LW_CLUSTER_ARRIVE_SHARED();
     LW_CLUSTER_WAIT();
     room += tile_first_row(t, s) * tile_pitch(t) + column - s->column0;
     LW_UNROLL
