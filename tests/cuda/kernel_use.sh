@@ -3,7 +3,7 @@
 # kernel_use.sh FOLDER KERNELS.def NVCC: what ptxas said of every kernel while the program was built (FOLDER/*.use): each of
 # them for 8.0 and 9.0, those of family wgmma for 9.0a alone; at most 80 registers (three blocks of 256 threads on a
 # multiprocessor), nothing spilled, no local memory (ew has 32 bytes, for sines and cosines of arguments beyond 1e5), no wgmma
-# that is serialized. Kernels whose shared memory is said at their launch may
+# that is serialized, nor one before which ptxas puts a fence of its own. Kernels whose shared memory is said at their launch may
 # take what is left to them by as many blocks as that memory has room for. Products of the drift field take up to 128 (two
 # blocks): each thread keeps 64 sums. Attention of bf16 may take 168 (three warps on a quarter of a multiprocessor): its queries,
 # scores and sums of 32 queries a warp are 128.
@@ -78,7 +78,7 @@ cat "$1"/cuda_*.use | awk -v list="$dir/kernels" '
             all++
         }
         if (all < 30) {print "only " all " kernels in the list"; bad = 1}}
-    /instructions are serialized/ {print; bad = 1}
+    /instructions are serialized|arrive is injected/ {print; bad = 1}
     /Compiling entry function/ {kernel = $0; sub(/.*function .lw_kernel_/, "", kernel); arch = kernel
         sub(/\047.*/, "", kernel); sub(/.*for .sm_/, "", arch); sub(/\047.*/, "", arch)}
     /bytes spill stores/ {

@@ -163,15 +163,17 @@ LW_ON_DEVICE void wgmma_project(const lw_cuda_product *a, const tile_shape t, co
         LW_ROLLED
         for (int32_t k = 0; k < n; k += t.taps) {
             lw_rows right = lw_group_rows(halo_next_weights(a, t, s, k == 0, shared));
-            LW_GROUP_BEGIN();
             LW_UNROLL
             for (int j = 0; j < t.taps; j++) {
-                if (k + j < n)
+                /* a fence and a group for each: behind a branch ptxas puts others of its own */
+                if (k + j < n) {
+                    LW_GROUP_BEGIN();
                     wgmma_step(t, blocks, sum, left,
                                lw_rows_behind(right, j * t.columns * TILE_ROW));
+                    LW_GROUP_COMMIT();
+                }
                 left = lw_rows_behind(left, t.rows * TILE_ROW);
             }
-            LW_GROUP_COMMIT();
             if (t.taps == 1) /* the next step fills this one's stage again */
                 LW_GROUP_WAIT_FOR(0);
         }
