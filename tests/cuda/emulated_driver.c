@@ -544,16 +544,21 @@ CALL(StreamDestroy_v2, lw_cu_stream *s)
 /* Streams do everything at once: an event is over when it is recorded. */
 struct lw_cu_event {
     struct timespec at;
-    bool recorded;
+    bool recorded, timed;
     long copied; /* before it */
 };
 CALL(EventCreate, lw_cu_event **e, unsigned flags)
 {
     FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
     IN_CONTEXT();
+    if (flags && flags != LW_CU_EVENT_DISABLE_TIMING)
+        return INVALID;
     *e = calloc(1, sizeof **e);
-    events += *e != NULL;
-    return *e ? (int)flags : LW_CU_OUT_OF_MEMORY;
+    if (!*e)
+        return LW_CU_OUT_OF_MEMORY;
+    (*e)->timed = !flags;
+    events++;
+    return 0;
 }
 CALL(EventRecord, lw_cu_event *e, lw_cu_stream *s)
 {
@@ -576,7 +581,7 @@ CALL(EventSynchronize, lw_cu_event *e)
 CALL(EventElapsedTime, float *ms, lw_cu_event *a, lw_cu_event *b)
 {
     FAIL_AT_WILL(700);
-    if (!a || !b || !a->recorded || !b->recorded)
+    if (!a || !b || !a->recorded || !b->recorded || !a->timed || !b->timed)
         return INVALID;
     *ms = (float)(b->at.tv_sec - a->at.tv_sec) * 1e3f +
           (float)(b->at.tv_nsec - a->at.tv_nsec) * 1e-6f;

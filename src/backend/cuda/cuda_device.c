@@ -520,9 +520,10 @@ static int open_device(cuda *d)
     LW_TRY(load_kernels(d));
     LW_TRY(
         opening(d, d->cu.StreamCreate(&d->stream, LW_CU_STREAM_NON_BLOCKING), "making a stream"));
-    LW_TRY(opening(d, d->cu.EventCreate(&d->sent, 0), "making an event"));
+    LW_TRY(opening(d, d->cu.EventCreate(&d->sent, LW_CU_EVENT_DISABLE_TIMING), "making an event"));
     for (int i = 0; i < LW_CUDA_AHEAD; i++)
-        LW_TRY(opening(d, d->cu.EventCreate(&d->begun[i], 0), "making an event"));
+        LW_TRY(opening(d, d->cu.EventCreate(&d->begun[i], LW_CU_EVENT_DISABLE_TIMING),
+                       "making an event"));
     LW_TRY(opening(d, d->cu.MemAlloc_v2(&d->tick_at, sizeof d->tick), "allocating"));
     LW_TRY(opening(d, d->cu.MemsetD8Async(d->tick_at, 0, sizeof d->tick, d->stream),
                    "clearing memory"));

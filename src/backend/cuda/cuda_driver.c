@@ -15,6 +15,7 @@ _Static_assert(CUDA_ERROR_OUT_OF_MEMORY == (CUresult)LW_CU_OUT_OF_MEMORY, "out o
 _Static_assert(CUDA_ERROR_STUB_LIBRARY == (CUresult)LW_CU_STUB, "stub");
 _Static_assert(CUDA_ERROR_NO_DEVICE == (CUresult)LW_CU_NO_DEVICE, "no device");
 _Static_assert(CU_STREAM_NON_BLOCKING == (CUstream_flags)LW_CU_STREAM_NON_BLOCKING, "streams");
+_Static_assert(CU_EVENT_DISABLE_TIMING == (CUevent_flags)LW_CU_EVENT_DISABLE_TIMING, "events");
 _Static_assert(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ==
                    (CUstreamCaptureMode)LW_CU_CAPTURE_THREAD_LOCAL,
                "captures");
