@@ -532,38 +532,41 @@ static int open_device(cuda *d)
     return opening(d, d->cu.MemsetD8Async(d->arrived, 0, arrived, d->stream), "clearing memory");
 }
 
-/* As it is written here: no sign, no blank, no other text of a number. */
-static int number_of(const char *name, bool environment, int *number)
+/* As it is written here: no sign, no blank, no other text of a number. False: it is no name of a GPU. */
+static bool number_of(const char *name, int *number)
 {
     char as_written[16];
     const long n = name[4] ? strtol(name + 5, NULL, 10) : 0;
     snprintf(as_written, sizeof as_written, name[4] ? "cuda:%ld" : "cuda", n);
-    if (n < 0 || n > 1023 || !lw_str_eq(name, as_written))
-        return environment
-                   ? lw_fail(LW_EUSAGE, "LW_DEVICE=%s: must be cpu or cuda[:N]", name)
-                   : lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", name);
     *number = (int)n;
-    return 0;
+    return n >= 0 && n <= 1023 && lw_str_eq(name, as_written);
+}
+
+static int no_name(const char *name)
+{
+    return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", name);
 }
 
 int lw_cuda_there(const char *name)
 {
     char line[256];
     int number = 0;
-    LW_TRY(number_of(name, false, &number));
-    return lw_cuda_describe(number, line, sizeof line);
+    return number_of(name, &number) ? lw_cuda_describe(number, line, sizeof line) : no_name(name);
 }
 
 int lw_cuda_check_name(const char *name)
 {
     int number;
-    return number_of(name, true, &number);
+    return number_of(name, &number)
+               ? 0
+               : lw_fail(LW_EUSAGE, "LW_DEVICE=%s: must be cpu or cuda[:N]", name);
 }
 
 int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
 {
     int number = 0;
-    LW_TRY(number_of(name, false, &number));
+    if (!number_of(name, &number))
+        return no_name(name);
     cuda *d = lw_calloc(1, sizeof *d);
     if (!d)
         return LW_ENOMEM;
