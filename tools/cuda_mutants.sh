@@ -109,11 +109,13 @@ in_kernel() { # in_kernel NAME FROM INSTEAD [K]
     f=$kernels/$1
     mutate "$f" "$dir/$f" "$2" "$3" "${4:-1}"
     [ -z "$texts" ] || return 0
+    case $left in '' | "$f") ;; *) remake "$left" ;; esac
     remake "$f"
     judge "$1: $2 -> $3" "$f"
     cp "$f" "$dir/$f"
-    case $f in *.h) remake "$f" ;; esac
+    left=$f
 }
+left= # what has still to be made anew as it is: of one file mutants follow each other
 on_host() { # on_host FILE FROM INSTEAD [K]
     mutate "$1" "$dir/host/mutant.c" "$2" "$3" "${4:-1}"
     [ -z "$texts" ] || return 0
