@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <xmmintrin.h>
 
 #include "leeway.h"
 
@@ -304,8 +303,31 @@ static void fields_of_no_numbers(void **state)
 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
-/* Bits of MXCSR that a program may have set: rounding, subnormals to zero (-ffast-math), exceptions that trap. */
+/* Bits of the control register that a program may have set: rounding, subnormals to zero (-ffast-math), exceptions that trap
+ * (which 64-bit ARM need not have). */
+#if defined(__aarch64__)
+enum { UP = 1 << 22, DOWN = 1 << 23, FLUSH = 1 << 24, MASKS = 0, CONTROL = UP | DOWN | FLUSH };
+static unsigned floats(void)
+{
+    uint64_t control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    return (unsigned)control;
+}
+static void set_floats(unsigned control)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)control));
+}
+#else
 enum { DOWN = 0x2000, UP = 0x4000, FLUSH = 0x8040, MASKS = 0x0e80, CONTROL = 0xffc0 };
+static unsigned floats(void)
+{
+    return __builtin_ia32_stmxcsr();
+}
+static void set_floats(unsigned control)
+{
+    __builtin_ia32_ldmxcsr(control);
+}
+#endif
 
 typedef struct all_results {
     float rows[ROWS * PIXELS], pictures[3 * PIXELS], field[6];
@@ -317,7 +339,7 @@ static void looks_at_floats(void *self, int64_t done, int64_t total)
 {
     (void)done;
     (void)total;
-    assert_int_equal(_mm_getcsr() & CONTROL, set_by_caller & CONTROL);
+    assert_int_equal(floats() & CONTROL, set_by_caller & CONTROL);
     ++*(int *)self;
 }
 
@@ -370,16 +392,16 @@ static void floats_of_the_caller(void **state)
 {
     (void)state;
     static all_results plain, seen;
-    const unsigned before = _mm_getcsr(), set[] = {before | UP, before | DOWN | UP, before | FLUSH,
-                                                   before & ~(unsigned)MASKS};
+    const unsigned before = floats(), set[] = {before | UP, before | DOWN | UP, before | FLUSH,
+                                               before & ~(unsigned)MASKS};
     set_by_caller = before;
     compute_all(false, &plain);
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
         set_by_caller = set[i];
-        _mm_setcsr(set[i]);
+        set_floats(set[i]);
         compute_all(i % 2 == 0, &seen);
-        unsigned after = _mm_getcsr();
-        _mm_setcsr(before);
+        unsigned after = floats();
+        set_floats(before);
         assert_int_equal(after & CONTROL, set[i] & CONTROL);
         assert_memory_equal(&plain, &seen, sizeof plain);
     }
