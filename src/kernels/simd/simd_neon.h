@@ -660,18 +660,24 @@ LW_WORD vi vi16_load_u8_n(const uint8_t *p, ptrdiff_t n)
     memcpy(all, p, (size_t)n);
     return vi16_load_u8(all);
 }
-LW_WORD uint32x4_t v4_mac_s16(uint32x4_t sum, uint32x4_t a, uint32x4_t b)
+LW_WORD int16x8_t vi_even_s16(vi a) /* the low halves of all lanes */
 {
-    int16x8_t x = vreinterpretq_s16_u32(a), y = vreinterpretq_s16_u32(b);
-    int32x4_t pairs = vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
-    sum = vaddq_u32(sum, v4_unsigned(pairs));
-    __asm__("" : "+w"(sum)); /* additions in this order: in another there would be more sums than registers */
-    return sum;
+    return vreinterpretq_s16_u16(vi_low_u16(a));
 }
-/* sum + the two products of s16 in each lane, modulo 2^32. */
+LW_WORD int16x8_t vi_odd_s16(vi a)
+{
+    return vuzp2q_s16(vreinterpretq_s16_u32(a.lo), vreinterpretq_s16_u32(a.hi));
+}
+LW_WORD vi vi_mac_lanes(vi sum, int16x8_t a, int16x8_t b)
+{
+    return (vi){v4_unsigned(vmlal_s16(v4_signed(sum.lo), vget_low_s16(a), vget_low_s16(b))),
+                v4_unsigned(vmlal_high_s16(v4_signed(sum.hi), a, b))};
+}
+/* sum + the two products of s16 in each lane, modulo 2^32. What takes a and b apart is shared by all sums of a tile that read
+ * them. */
 LW_WORD vi vi_mac_s16(vi sum, vi a, vi b)
 {
-    return (vi){v4_mac_s16(sum.lo, a.lo, b.lo), v4_mac_s16(sum.hi, a.hi, b.hi)};
+    return vi_mac_lanes(vi_mac_lanes(sum, vi_even_s16(a), vi_even_s16(b)), vi_odd_s16(a), vi_odd_s16(b));
 }
 #ifdef LW_SIMD_HAS_MAC_U8S8
 LW_WORD uint32x4_t v4_mac_u8s8(uint32x4_t sum, uint32x4_t a, uint32x4_t b)
