@@ -11,9 +11,9 @@
 typedef enum lw_log_level { LW_LOG_ERROR, LW_LOG_WARN, LW_LOG_INFO, LW_LOG_DEBUG } lw_log_level;
 
 /* All there are; logging under another name is a bug. */
-#define LW_LOG_AREAS                                                                           \
-    "battery compare config data drift encode field formats mc precision profile prove store " \
-    "stream "                                                                                  \
+#define LW_LOG_AREAS                                                                               \
+    "battery compare config data drift encode field formats mc precision profile prove run store " \
+    "stream "                                                                                      \
     "train"
 
 /* Parses "LEVEL[,area=LEVEL...]"; NULL reads LW_LOG. Default: warn. LW_EUSAGE: an unknown level or

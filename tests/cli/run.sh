@@ -24,6 +24,14 @@ expect 0 run net --input x.npy --class c.npy --output z.npy
 cmp -s y.npy z.npy && fails 'the time changed nothing'
 expect 0 run plain --input x.npy --t t.npy --output y.npy --json
 out_has '"shape": [5, 3, 16, 16]'
+! grep -q 'no finite number' "$err" || fails 'a warning of numbers that are there'
+# what is no number is written, and said
+{ npy_head x.npy '<f4' '5, 3, 16, 16' && printf '\000\000\300\177' && tail -c 15356 x.npy; } >nan.npy
+expect 0 run plain --input nan.npy --t t.npy --output z.npy
+err_has "element 0 of 'y' is nan, the first that is no finite number"
+npy large.npy '<i8' '' '\000\000\000\001\000\000\000\000'
+expect 3 run net --input x.npy --class large.npy --output z.npy
+err_has 'large.npy: element 0 is 16777216, must be an integer of less than 2^24'
 
 mkdir pipe && cp -r plain pipe/unet && echo '{}' >pipe/model_index.json
 expect 0 run pipe --input x.npy --t t.npy --output z.npy

@@ -89,7 +89,8 @@ static int make_integers(const char *path, lw_array *a)
     for (int64_t i = 0; i < a->count; i++) {
         float v = ((const float *)a->data)[i];
         if (!(fabsf(v) < 16777216.0f) || v != truncf(v))
-            return lw_fail(LW_EFORMAT, "%s: element %lld is %g, must be an integer", path,
+            return lw_fail(LW_EFORMAT,
+                           "%s: element %lld is %.9g, must be an integer of less than 2^24", path,
                            (long long)i, (double)v);
         int32_t k = (int32_t)v;
         memcpy((char *)a->data + 4 * i, &k, 4);
@@ -160,6 +161,16 @@ static int prepare(run_state *s, const lw_observer *obs)
     return 0;
 }
 
+/* They are written: whoever compares with another program wants to see them. */
+static void tell_of_no_numbers(const run_state *s, const char *name)
+{
+    const float *y = s->y.data;
+    const int64_t i = lw_first_not_finite(y, s->y.count);
+    if (i < s->y.count)
+        lw_log(LW_LOG_WARN, "run", "element %lld of '%s' is %g, the first that is no finite number",
+               (long long)i, name, (double)y[i]);
+}
+
 static int run(run_state *s, const lw_observer *obs, lw_run_result *out)
 {
     LW_TRY(prepare(s, obs));
@@ -174,6 +185,7 @@ static int run(run_state *s, const lw_observer *obs, lw_run_result *out)
     snprintf(out->name, sizeof out->name, "%s", s->net->name);
     snprintf(out->want, sizeof out->want, "%s", s->feed[s->n_feed - 1].name);
     memcpy(out->shape, s->y.shape, sizeof out->shape);
+    tell_of_no_numbers(s, out->want);
     return lw_npy_save(s->c->output, LW_ELEM_F32, s->y.rank, s->y.shape, s->y.data);
 }
 
