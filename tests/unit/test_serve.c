@@ -560,6 +560,24 @@ static void hostile_clients_are_dropped(void **state)
     assert_has(ask(s, "GET /settings", "", NULL), "200 OK");
 }
 
+/* A page that paints more frames a second than any client may send messages. */
+static void quick_viewers_stay(void **state)
+{
+    lw_serve *s = server_of(state);
+    int fd = upgrade(s);
+    size_t n = 0;
+    lw_sleep(0.02);
+    for (int i = 0; i < 600; i++) {
+        give(s, i);
+        assert_int_equal(hear(fd, &n), 2);
+        say(fd, 1, "a", 1);
+    }
+    for (int i = 0; i < 300; i++) /* but answers to nothing are counted */
+        send(fd, "\x81\x81\0\0\0\0a", 7, MSG_NOSIGNAL);
+    assert_int_equal(hear(fd, &n), -1);
+    close(fd);
+}
+
 #define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, open_server, close_server)
 
 int main(void)
@@ -574,6 +592,7 @@ int main(void)
                                        WITH_SERVER(stalled_clients_stall_nobody),
                                        WITH_SERVER(clients_have_a_limit),
                                        WITH_SERVER(sockets_go_both_ways),
+                                       WITH_SERVER(quick_viewers_stay),
                                        WITH_SERVER(cameras_are_sources),
                                        WITH_SERVER(hostile_clients_are_dropped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
