@@ -78,14 +78,15 @@ json_t *lw_serve_stats_json(const lw_serve *s)
         s->last ? lw_json_real((lw_now() - s->last->computed) * 1e3) : json_null());
 }
 
-void lw_serve_tell(lw_serve *s, json_t *j)
+void lw_serve_tell(lw_serve *s, lw_serve_tell_what what, json_t *j)
 {
     static const char room[LW_SERVE_ROOM];
-    s->told.len = 0;
-    lw_str_add_n(&s->told, room, sizeof room);
-    lw_json_dump(j, 0, &s->told);
+    lw_str *told = &s->told[what];
+    told->len = 0;
+    lw_str_add_n(told, room, sizeof room);
+    lw_json_dump(j, 0, told);
     json_decref(j);
-    s->told_version++;
+    s->told_version[what]++;
     lw_serve_wake(s);
 }
 
@@ -115,7 +116,7 @@ static int take_news(lw_serve *s)
         news = true;
     }
     if (news)
-        lw_serve_tell(s, lw_serve_stats_json(s));
+        lw_serve_tell(s, LW_SERVE_TELL_STATS, lw_serve_stats_json(s));
     return 0;
 }
 
@@ -298,7 +299,8 @@ void lw_serve_close(lw_serve **pp)
         lw_str_clear(&s->part[i]);
     lw_str_clear(&s->message);
     lw_str_clear(&s->stats_now);
-    lw_str_clear(&s->told);
+    for (int i = 0; i < LW_SERVE_TELLS; i++)
+        lw_str_clear(&s->told[i]);
     lw_str_clear(&s->url);
     lw_free(pp);
 }

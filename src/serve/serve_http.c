@@ -185,7 +185,8 @@ static int post_settings(lw_serve *s, lw_serve_client *c)
     s->asked = asked;
     lw_serve_ask(s);
     lw_serve_tell(
-        s, json_pack("{s:o}", "settings", lw_serve_settings_json(&s->o, &s->size, &s->asked)));
+        s, LW_SERVE_TELL_SETTINGS,
+        json_pack("{s:o}", "settings", lw_serve_settings_json(&s->o, &s->size, &s->asked)));
     return answer_json(s, c, HTTP_STATUS_OK, lw_serve_settings_json(&s->o, &s->size, &s->asked));
 }
 

@@ -30,6 +30,13 @@ typedef enum lw_serve_kind {
     LW_SERVE_SOCKET  /* both, by WebSocket */
 } lw_serve_kind;
 
+/* What sockets are told; of each the newest wins. */
+typedef enum lw_serve_tell_what {
+    LW_SERVE_TELL_STATS,
+    LW_SERVE_TELL_SETTINGS,
+    LW_SERVE_TELLS
+} lw_serve_tell_what;
+
 /* How many of something in the second that began at `since`. */
 typedef struct lw_serve_rate {
     double since;
@@ -43,8 +50,8 @@ typedef struct lw_serve_client {
     int64_t version; /* of the frame sent last */
     int32_t ahead;   /* frames sent and not acknowledged */
     double heard;
-    int64_t told;       /* version of the JSON sent last */
-    lw_str body, reply; /* reply: behind LW_SERVE_ROOM bytes */
+    int64_t told[LW_SERVE_TELLS]; /* versions of the JSON sent last */
+    lw_str body, reply;           /* reply: behind LW_SERVE_ROOM bytes */
     lw_serve_rate rate;
 } lw_serve_client;
 
@@ -79,8 +86,9 @@ struct lw_serve {
     const lw_str *noted;        /* NULL: nothing yet */
     int64_t version;            /* of `last`: 1, 2, .. */
     lw_str part[2], message;    /* encoded for this version: multipart and WebSocket */
-    lw_str stats_now, told;     /* told: what sockets are sent, behind LW_SERVE_ROOM bytes */
-    int64_t told_version;
+    lw_str stats_now;
+    lw_str told[LW_SERVE_TELLS]; /* what sockets are sent, behind LW_SERVE_ROOM bytes */
+    int64_t told_version[LW_SERVE_TELLS];
     lw_serve_client *client[LW_SERVE_CLIENTS]; /* those that watch */
     int32_t filling;                           /* of picture; -1: it is full */
     lw_serve_rate costly;
@@ -110,6 +118,6 @@ lw_serve *lw_serve_of(struct lws *wsi);
 bool lw_serve_within(lw_serve_rate *r, int32_t most); /* one more in this second */
 void lw_serve_ask(lw_serve *s);                       /* `asked` to who gives frames */
 json_t *lw_serve_stats_json(const lw_serve *s);
-void lw_serve_tell(lw_serve *s, json_t *j); /* to all sockets; the newest wins; steals j */
+void lw_serve_tell(lw_serve *s, lw_serve_tell_what what, json_t *j); /* to all sockets; steals j */
 
 #endif

@@ -155,10 +155,12 @@ static int send_next(lw_serve *s, lw_serve_client *c)
         lw_lws.callback_on_writable(c->wsi);
         return rc;
     }
-    if (c->told != s->told_version && s->told.len > LW_SERVE_ROOM && !s->told.failed) {
-        c->told = s->told_version;
+    for (int i = 0; i < LW_SERVE_TELLS; i++) {
+        if (c->told[i] == s->told_version[i] || s->told[i].failed)
+            continue;
+        c->told[i] = s->told_version[i];
         lw_lws.callback_on_writable(c->wsi);
-        return send_bytes(c->wsi, &s->told, LWS_WRITE_TEXT);
+        return send_bytes(c->wsi, &s->told[i], LWS_WRITE_TEXT);
     }
     if (!s->last || c->version == s->version || c->ahead >= LW_SERVE_AHEAD || s->message.failed ||
         s->message.len <= LW_SERVE_ROOM)

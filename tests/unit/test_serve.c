@@ -578,6 +578,33 @@ static void quick_viewers_stay(void **state)
     close(fd);
 }
 
+/* Statistics that come while settings are turned do not take their place. */
+static void sockets_hear_of_settings(void **state)
+{
+    lw_serve *s = server_of(state);
+    static const char turn[] =
+        "POST /settings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 11\r\nConnection: close\r\n\r\n{\"steps\":3}";
+    int fd = upgrade(s), poster = dial(s);
+    size_t n = 0;
+    bool heard = false;
+    struct pollfd p = {.fd = poster, .events = POLLIN};
+    put(poster, turn, sizeof turn - 1);
+    lw_serve_stats(s, "{}");
+    while (poll(&p, 1, 0) == 0)
+        lw_serve_stats(s, "{}");
+    for (int i = 0; i < 5; i++) {
+        lw_serve_stats(s, "{}");
+        lw_sleep(0.02);
+    }
+    say(fd, 1, "t1", 2); /* the end of what is heard */
+    while (hear(fd, &n) == 1 && answer[0] != 't')
+        heard = heard || strstr(answer, "\"settings\"");
+    assert_true(heard);
+    close(poster);
+    close(fd);
+}
+
 #define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, open_server, close_server)
 
 int main(void)
@@ -593,6 +620,7 @@ int main(void)
                                        WITH_SERVER(clients_have_a_limit),
                                        WITH_SERVER(sockets_go_both_ways),
                                        WITH_SERVER(quick_viewers_stay),
+                                       WITH_SERVER(sockets_hear_of_settings),
                                        WITH_SERVER(cameras_are_sources),
                                        WITH_SERVER(hostile_clients_are_dropped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
