@@ -2,6 +2,7 @@
 /* Requests and their answers. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "serve/serve_page.h"
 #include "serve/serve_private.h"
@@ -264,6 +265,8 @@ int lw_serve_on_http(struct lws *wsi, enum lws_callback_reasons why, void *user,
         return c->kind == LW_SERVE_REPLY ? 0 : post_settings(lw_serve_of(wsi), c);
     case LWS_CALLBACK_HTTP_WRITEABLE:
         return on_writable(lw_serve_of(wsi), c);
+    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: /* HTTP/2 of clear text: answers are not made for it */
+        return strcasecmp(in, "websocket") == 0 ? 0 : -1;
     case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: /* a WebSocket of another protocol */
         return -1;
     case LWS_CALLBACK_CLOSED_HTTP:

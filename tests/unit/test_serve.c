@@ -548,6 +548,10 @@ static void hostile_clients_are_dropped(void **state)
     static const uint8_t gib[14] = {0x82, 0xff, 0, 0, 0, 0, 0x40};
     assert_true(closes(upgrade(s), memcpy(junk, gib, sizeof gib), sizeof junk));
     assert_true(closes(upgrade(s), "\x81\x83\0\0\0\0abc", 9)); /* a text that says nothing */
+    static const char http2[] =
+        "GET /page.js HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n";
+    assert_true(closes(dial(s), http2, sizeof http2 - 1));
     int slow[40]; /* headers that never end: the others are answered */
     for (int i = 0; i < 40; i++) {
         slow[i] = dial(s);
