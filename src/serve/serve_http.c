@@ -40,9 +40,16 @@ static const char *argument(struct lws *wsi, const char *name, char *buf, size_t
     return buf;
 }
 
+/* Browsers keep cookies by name of the machine, whatever the port: servers side by side have their own. */
+static const char *cookie_name(const lw_serve *s, char buf[32])
+{
+    snprintf(buf, 32, "leeway_token_%d", s->port);
+    return buf;
+}
+
 bool lw_serve_may(const lw_serve *s, struct lws *wsi, const char **why)
 {
-    char host[128], origin[160], text[512], said[64];
+    char host[128], origin[160], text[4096], said[64], name[32];
     header(wsi, WSI_TOKEN_HOST, host, sizeof host);
     header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof origin);
     *why = "this server does not answer to that name";
@@ -56,7 +63,7 @@ bool lw_serve_may(const lw_serve *s, struct lws *wsi, const char **why)
         lw_serve_token_right(s->token, argument(wsi, "token", said, sizeof said)))
         return true;
     header(wsi, WSI_TOKEN_HTTP_COOKIE, text, sizeof text);
-    return lw_serve_cookie(text, "leeway_token", said, sizeof said) &&
+    return lw_serve_cookie(text, cookie_name(s, name), said, sizeof said) &&
            lw_serve_token_right(s->token, said);
 }
 
@@ -75,7 +82,7 @@ static int send_head(lw_serve *s, struct lws *wsi, unsigned code, const char *ty
 {
     unsigned char buf[LWS_PRE + 1536], *begin = buf + LWS_PRE, *at = begin;
     unsigned char *end = buf + sizeof buf - 1;
-    char cookie[96];
+    char cookie[128], name[32];
     bool ok = lw_lws.add_http_common_headers(wsi, code, type, n, &at, end) == 0;
     ok = ok && add(wsi, "cache-control:", "no-store", &at, end);
     ok = ok && add(wsi, "content-security-policy:", POLICY, &at, end);
@@ -83,8 +90,8 @@ static int send_head(lw_serve *s, struct lws *wsi, unsigned code, const char *ty
     ok = ok && add(wsi, "x-content-type-options:", "nosniff", &at, end);
     ok = ok && add(wsi, "referrer-policy:", "no-referrer", &at, end);
     if (ok && s->token[0] && code == HTTP_STATUS_OK) {
-        snprintf(cookie, sizeof cookie, "leeway_token=%s; HttpOnly; SameSite=Strict; Path=/%s",
-                 s->token, s->o.cert ? "; Secure" : "");
+        snprintf(cookie, sizeof cookie, "%s=%s; HttpOnly; SameSite=Strict; Path=/%s",
+                 cookie_name(s, name), s->token, s->o.cert ? "; Secure" : "");
         ok = add(wsi, "set-cookie:", cookie, &at, end);
     }
     return ok && lw_lws.finalize_write_http_header(wsi, begin, &at, end) == 0 ? 0 : -1;
