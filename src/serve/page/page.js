@@ -9,6 +9,7 @@ let offset = null, bestTrip = Infinity; // server's clock less this page's, seco
 let stamps = []; // of the newest frames painted
 let painting = Promise.resolve(); // one frame after the other
 let seen = { frames: 0, missed: 0, number: -1 };
+let opened = false, heard = false; // of this connection
 
 const now = () => performance.now() / 1000;
 
@@ -134,11 +135,30 @@ setInterval(() => { showState(); showOverlay(); showTable(); }, 500);
 
 // ---- settings --------------------------------------------------------------------------------
 
+// What went wrong, until something goes well.
+function say(text) {
+  $("said").textContent = text;
+}
+
+// The server's answer, or an error with its reason.
+async function ask(path, options) {
+  const answer = await fetch(path, options).catch(() => { throw new Error("no answer: is the program still running?"); });
+  if (answer.ok) return answer;
+  const why = await answer.json().catch(() => ({}));
+  throw new Error(why.error || `${answer.status} ${answer.statusText}`);
+}
+
 async function send(change) {
-  const answer = await fetch("settings", {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(change),
-  });
-  if (answer.ok) showSettings(await answer.json());
+  try {
+    const answer = await ask("settings", {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(change),
+    });
+    say("");
+    showSettings(await answer.json());
+  } catch (e) {
+    say(e.message);
+    if (settings.knobs) showSettings(settings); // as they still are
+  }
 }
 
 function makeInput(knob) {
@@ -196,15 +216,23 @@ function save(blob, name) {
 const stamp = () => new Date().toISOString().replace(/[:.]/g, "-").slice(0, 19);
 
 $("snapshot").onclick = async () => {
-  const answer = await fetch("snapshot");
-  if (answer.ok) save(await answer.blob(), `leeway-${stamp()}.png`);
+  try {
+    save(await (await ask("snapshot")).blob(), `leeway-${stamp()}.png`);
+    say("");
+  } catch (e) {
+    say(`snapshot: ${e.message}`);
+  }
 };
 
 let recorder = null;
 $("record").onclick = () => {
   if (recorder) return recorder.stop();
   const parts = [];
-  recorder = new MediaRecorder(views.output.captureStream(), { mimeType: "video/webm" });
+  try {
+    recorder = new MediaRecorder(views.output.captureStream(), { mimeType: "video/webm" });
+  } catch (e) {
+    return say(`record: this browser makes no WebM: ${e.message}`);
+  }
   recorder.ondataavailable = (e) => parts.push(e.data);
   recorder.onstop = () => {
     recorder = null;
@@ -269,7 +297,7 @@ $("camera").onclick = async () => {
   try {
     if (camera) stopCamera(); else await startCamera();
   } catch (e) {
-    $("counts").textContent = `camera: ${e.message}`;
+    say(`camera: ${e.message}`);
   }
   $("camera").textContent = camera ? "Stop camera" : "Start camera";
   $("camera").setAttribute("aria-pressed", camera !== null);
@@ -289,8 +317,10 @@ function onTime(text) {
 const askTime = () => { if (socket.readyState === 1) socket.send(`t${performance.now().toFixed(3)}`); };
 
 function onMessage(e) {
+  heard = true;
+  retry = 250;
   if (typeof e.data !== "string") {
-    painting = painting.then(() => onFrame(e.data));
+    painting = painting.then(() => onFrame(e.data)).catch(() => null); // one frame stops no others
     return;
   }
   if (e.data[0] === "t") return onTime(e.data);
@@ -307,13 +337,20 @@ function connect() {
   socket = new WebSocket(url, "leeway");
   socket.binaryType = "arraybuffer";
   socket.onmessage = onMessage;
-  socket.onopen = async () => {
-    retry = 250;
+  opened = heard = false;
+  socket.onopen = () => {
+    opened = true;
     bestTrip = Infinity;
+    offset = null; // perhaps another server's
     for (let i = 0; i < 5; i++) setTimeout(askTime, 100 * i);
-    showSettings(await (await fetch("settings")).json());
+    ask("settings").then((answer) => answer.json()).then(showSettings).then(() => say(""), (e) => say(e.message));
   };
-  socket.onclose = () => { setTimeout(connect, retry); retry = Math.min(retry * 2, 4000); };
+  socket.onclose = () => {
+    if (!opened) ask("stats").catch((e) => say(e.message)); // a server that refuses says why
+    else if (!heard) say("closed at once: too many watch, perhaps");
+    setTimeout(connect, retry);
+    retry = Math.min(retry * 2, 4000);
+  };
 }
 
 if (location.search) history.replaceState(null, "", location.pathname); // a token stays out of sight
