@@ -258,7 +258,7 @@ function cameraMessage(jpeg, captured) {
 
 // The middle of the camera's picture in the pipeline's shape; nothing while the last is on its way.
 function sendPicture(video, canvas) {
-  if (!socket || socket.readyState !== 1 || socket.bufferedAmount > 0 || video.readyState < 2 || camera.busy) return;
+  if (socket.readyState !== 1 || socket.bufferedAmount > 0 || video.readyState < 2 || camera.busy) return;
   const { width, height } = settings.camera, captured = now();
   const scale = Math.max(width / video.videoWidth, height / video.videoHeight);
   const w = width / scale, h = height / scale;
@@ -267,10 +267,10 @@ function sendPicture(video, canvas) {
   canvas.getContext("2d").drawImage(video, (video.videoWidth - w) / 2, (video.videoHeight - h) / 2, w, h,
     0, 0, width, height);
   camera.busy = true;
+  const from = camera;
   canvas.toBlob((jpeg) => {
-    if (!camera) return;
-    camera.busy = false;
-    if (jpeg && socket.readyState === 1) socket.send(cameraMessage(jpeg, captured));
+    from.busy = false;
+    if (jpeg && from === camera && socket.readyState === 1) socket.send(cameraMessage(jpeg, captured));
   }, "image/jpeg", .8);
 }
 
@@ -284,7 +284,12 @@ async function startCamera() {
   video.muted = true;
   video.srcObject = stream;
   await video.play();
-  camera = { stream, timer: setInterval(() => sendPicture(video, canvas), 1000 / fps) };
+  camera = { stream, busy: false, timer: setInterval(() => sendPicture(video, canvas), 1000 / fps) };
+  stream.getVideoTracks()[0].onended = () => { // pulled out, or taken back: its last picture is none
+    if (camera && camera.stream === stream) stopCamera();
+    say("camera: it went away");
+    showCamera();
+  };
 }
 
 function stopCamera() {
@@ -293,14 +298,23 @@ function stopCamera() {
   camera = null;
 }
 
+function showCamera() {
+  $("camera").textContent = camera ? "Stop camera" : "Start camera";
+  $("camera").setAttribute("aria-pressed", camera !== null);
+}
+
+let starting = false; // one question to the browser at a time
 $("camera").onclick = async () => {
+  if (starting) return;
+  starting = true;
   try {
+    say("");
     if (camera) stopCamera(); else await startCamera();
   } catch (e) {
     say(`camera: ${e.message}`);
   }
-  $("camera").textContent = camera ? "Stop camera" : "Start camera";
-  $("camera").setAttribute("aria-pressed", camera !== null);
+  starting = false;
+  showCamera();
 };
 
 // ---- the connection --------------------------------------------------------------------------
