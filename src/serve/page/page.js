@@ -9,6 +9,7 @@ let offset = null, bestTrip = Infinity; // server's clock less this page's, seco
 let stamps = []; // of the newest frames painted
 let painting = Promise.resolve(); // one frame after the other
 let seen = { frames: 0, missed: 0, number: -1 };
+let turning = null; // the knob in hand
 let opened = false, heard = false; // of this connection
 
 const now = () => performance.now() / 1000;
@@ -161,9 +162,13 @@ async function send(change) {
   }
 }
 
+// A number of more values than a slider has places is typed.
+const typed = (knob) => !knob.choices && (knob.most - knob.least) / knob.step > 5000;
+
 function makeInput(knob) {
   if (!knob.choices)
-    return Object.assign(document.createElement("input"), { type: "range", min: knob.least, max: knob.most, step: knob.step });
+    return Object.assign(document.createElement("input"),
+      { type: typed(knob) ? "number" : "range", min: knob.least, max: knob.most, step: knob.step });
   const select = document.createElement("select");
   knob.choices.forEach((text, i) => select.append(new Option(text, i)));
   return select;
@@ -175,7 +180,7 @@ function showKnob(knob) {
     const label = document.createElement("label"), text = document.createElement("span");
     const value = document.createElement("output");
     input = makeInput(knob);
-    value.hidden = !!knob.choices;
+    value.hidden = !!knob.choices || typed(knob);
     input.dataset.knob = knob.name;
     text.textContent = knob.label;
     const cost = document.createElement("small");
@@ -183,14 +188,30 @@ function showKnob(knob) {
     text.append(cost);
     label.append(text, value, input);
     $("knobs").append(label);
-    input.addEventListener("input", () => { value.textContent = input.value; });
-    input.addEventListener("change", () => send({ [knob.name]: Number(input.value) }));
+    input.addEventListener("input", () => {
+      value.textContent = input.value;
+      turning = input;
+    });
+    input.addEventListener("change", () => turn(knob, input));
+    for (const end of ["blur", "pointerup", "pointercancel"]) // let go where it was: nothing changed
+      input.addEventListener(end, () => { if (turning === input) turning = null; });
   }
-  if (document.activeElement !== input || Number(input.value) !== knob.value) input.value = knob.value;
+  if (input === turning) return; // what another page turns does not take it out of this hand
+  input.value = knob.value;
   input.previousElementSibling.textContent = input.value;
 }
 
+function turn(knob, input) {
+  turning = null;
+  if (input.value !== "" && input.checkValidity()) return send({ [knob.name]: Number(input.value) });
+  say(`${knob.name}: ${input.validationMessage || "a number, please"}`);
+  showSettings(settings); // as they still are
+}
+
+const shape = (s) => JSON.stringify(s.knobs.map((knob) => ({ ...knob, value: 0 })));
+
 function showSettings(s) {
+  if (settings.knobs && shape(settings) !== shape(s)) $("knobs").replaceChildren(); // another program's
   settings = s;
   $("title").textContent = s.title || "";
   $("pause").setAttribute("aria-pressed", s.paused);
@@ -201,8 +222,12 @@ function showSettings(s) {
 
 $("pause").onclick = () => send({ paused: !settings.paused });
 $("reset").onclick = () => { stamps = []; send({ reset: true }); };
-$("split").onchange = () => $("views").classList.toggle("single", !$("split").checked);
-$("numbers").onchange = () => $("views").classList.toggle("plain", !$("numbers").checked);
+function showViews() {
+  $("views").classList.toggle("single", !$("split").checked);
+  $("views").classList.toggle("plain", !$("numbers").checked);
+}
+$("split").onchange = $("numbers").onchange = showViews;
+addEventListener("pageshow", showViews); // browsers tick boxes again as they were when one comes back
 $("knobs").onsubmit = (e) => e.preventDefault();
 
 function save(blob, name) {
