@@ -16,7 +16,8 @@ void lw_stream_settings_init(lw_stream_settings *s, const lw_stream_config *c)
     const lw_serve_knob knobs[LW_STREAM_KNOBS] = {
         [SIMILARITY] = {"similarity", "similarity", 0, 0.999, 0.001, c->similarity, LW_SERVE_LIVE,
                         NULL},
-        [STRENGTH] = {"strength", "strength", 0, 1, 0.01, o->strength, LW_SERVE_LIVE, NULL},
+        [STRENGTH] = {"strength", "strength (0: the network's own)", 0, 1, 0.01, o->strength,
+                      LW_SERVE_LIVE, NULL},
         [SEED] = {"seed", "seed", 0, 1e9, 1, (double)o->seed, LW_SERVE_LIVE, NULL},
         [STEPS] = {"steps", "steps", 1, LW_STREAM_BATCH, 1,
                    LW_MAX(LW_MAX(o->steps, o->stream_batch), 1), LW_SERVE_RESET, NULL},

@@ -130,6 +130,8 @@ function showState() {
   const frozen = last === null || now() - last > 2;
   el.textContent = !open ? "not connected, trying again" : settings.paused ? "paused" : frozen ? still : "live";
   el.className = !open ? "broken" : frozen || settings.paused ? "waiting" : "live";
+  const words = open && frozen && !settings.paused ? "no frames" : el.textContent; // read aloud: no seconds
+  if ($("spoken").textContent !== words) $("spoken").textContent = words;
 }
 
 setInterval(() => { showState(); showOverlay(); showTable(); }, 500);
@@ -138,7 +140,7 @@ setInterval(() => { showState(); showOverlay(); showTable(); }, 500);
 
 // What went wrong, until something goes well.
 function say(text) {
-  $("said").textContent = text;
+  if ($("said").textContent !== text) $("said").textContent = text; // once: it is read aloud
 }
 
 // The server's answer, or an error with its reason.
@@ -385,7 +387,7 @@ function connect() {
     ask("settings").then((answer) => answer.json()).then(showSettings).then(() => say(""), (e) => say(e.message));
   };
   socket.onclose = () => {
-    if (!opened) ask("stats").catch((e) => say(e.message)); // a server that refuses says why
+    if (!opened) fetch("stats").then((answer) => answer.ok ? null : answer.json()).then((j) => j && say(j.error), () => null);
     else if (!heard) say("closed at once: too many watch, perhaps");
     setTimeout(connect, retry);
     retry = Math.min(retry * 2, 4000);
