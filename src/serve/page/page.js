@@ -384,7 +384,8 @@ function connect() {
     bestTrip = Infinity;
     offset = null; // perhaps another server's
     for (let i = 0; i < 5; i++) setTimeout(askTime, 100 * i);
-    ask("settings").then((answer) => answer.json()).then(showSettings).then(() => say(""), (e) => say(e.message));
+    const clear = () => { if (socket.readyState === 1) say(""); };
+    ask("settings").then((answer) => answer.json()).then(showSettings).then(clear, (e) => say(e.message));
   };
   socket.onclose = () => {
     if (!opened) fetch("stats").then((answer) => answer.ok ? null : answer.json()).then((j) => j && say(j.error), () => null);
