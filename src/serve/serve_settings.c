@@ -81,8 +81,11 @@ json_t *lw_serve_settings_json(const lw_serve_options *o, const lw_serve_size *s
         json_array_append_new(knobs, knob);
     }
     all = json_pack("{s:b, s:o}", "paused", asked->paused, "knobs", knobs);
-    if (o->title)
-        json_object_set_new(all, "title", json_string(o->title));
+    char clean[512]; /* names of files need not be UTF-8 */
+    if (o->title) {
+        lw_clean(clean, sizeof clean, o->title);
+        json_object_set_new(all, "title", json_string(clean));
+    }
     if (size->camera_fps)
         json_object_set_new(all, "camera",
                             json_pack("{s:i, s:i, s:i}", "width", size->in_w, "height", size->in_h,

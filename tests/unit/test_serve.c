@@ -36,7 +36,7 @@ static lw_serve *open_at(const char *address, bool insecure)
                                 .insecure = insecure,
                                 .knobs = knobs,
                                 .n_knobs = KNOBS,
-                                .title = "a test"};
+                                .title = "caf\xe9.mp4"};
     const lw_serve_size size = {W, H, W, H, 30};
     lw_serve *s = NULL;
     assert_int_equal(lw_serve_new(&o, &s), 0);
@@ -225,6 +225,7 @@ static void answers(void **state)
     lw_sleep(0.05);
     assert_has(ask(s, "GET /stats", "", NULL), "\"frames_in\":7");
     assert_has(ask(s, "GET /settings", "", NULL), "\"name\":\"strength\"");
+    assert_has(ask(s, "GET /settings", "", NULL), "\"title\":\"caf\\\\xe9.mp4\"");
     assert_has(ask(s, "GET /settings", "", NULL), "\"choices\":[\"identity\",\"runs/sharp\"]");
     lw_serve_note(s, "it stays \xff as it was");
     for (int i = 0; i < 100 && !strstr(ask(s, "GET /stats", "", NULL), "it stays "); i++)
