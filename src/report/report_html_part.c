@@ -127,7 +127,9 @@ static void row_names(lw_str *b, const lw_figure *f)
 {
     lw_str_add(b, "<div class=\"named\"><div class=\"names\">");
     for (int i = 0; i < f->n_rows; i++) {
-        lw_str_add(b, "<span>");
+        lw_str_add(b, "<span title=\"");
+        lw_html_escape(b, f->rows[i]);
+        lw_str_add(b, "\">");
         lw_html_escape(b, f->rows[i]);
         lw_str_add(b, "</span>");
     }

@@ -59,9 +59,13 @@ const char *const lw_html_style[] = {
     "figure h3{margin:0 0 10px;font-size:15px}\n"
     "figure img{display:block;width:100%;height:auto;image-rendering:pixelated;margin:0 auto}"
     "figure svg{display:block;max-width:100%;height:auto;margin:0 auto}\n"
-    ".named{display:flex;gap:9px}.named img{min-width:0}.names{display:grid;grid-auto-rows:1fr;"
+    /* Names take no height of their own, so that each stays beside its row, and at most two fifths
+     * of the width: a longer one is cut. */
+    ".named{display:grid;grid-template-columns:fit-content(40%) minmax(0,1fr);gap:9px}"
+    ".names{display:grid;grid-auto-rows:minmax(0,1fr);height:0;min-height:100%;min-width:0;"
     "align-items:center;text-align:right;font-size:13px;color:var(--muted);"
-    "font-variant-numeric:tabular-nums}.names span{line-height:1}\n"
+    "font-variant-numeric:tabular-nums}.names span{line-height:1.2;white-space:nowrap;"
+    "overflow:hidden;text-overflow:ellipsis}\n"
     "figcaption{font-size:13px;color:var(--muted);margin-top:9px;line-height:1.45}\n",
     /* Tables. A shadow at the right edge says that there is more: it stays (scroll) where the cover
      * of the panel's colour, which moves with the table (local), has not come yet. */
@@ -111,7 +115,7 @@ const char *const lw_html_style[] = {
     "th,td,.dense th,.dense td{padding:2.5pt 4pt;white-space:normal;overflow-wrap:break-word}"
     "thead th{font-size:7.5pt}td.r{white-space:nowrap}.dense th,.dense td{padding:2.5pt 3pt}"
     "tr>th:first-child{position:static;min-width:0;max-width:none;border-right:0}"
-    ".wide::before{display:none}thead{display:table-header-group}"
+    ".names{font-size:6pt}.wide::before{display:none}thead{display:table-header-group}"
     "tr,figure,.card,.note{break-inside:avoid}summary{break-after:avoid}"
     "details::details-content{content-visibility:visible;block-size:auto;display:block}"
     "summary{list-style:none}pre{columns:2;white-space:pre-wrap;overflow-wrap:anywhere;font-size:7."

@@ -314,7 +314,8 @@ static void a_page_is_whole_escaped_and_alone(void **state)
     assert_non_null(strstr(s, "data:image/png;base64,iVBORw0KGgo"));
     assert_non_null(strstr(s, "<a href=\"#s2\">Second</a>"));
     assert_non_null(strstr(s, "<a href=\"drift/report.html\">a run</a>"));
-    assert_non_null(strstr(s, "<span>cat</span><span>&lt;dog&gt;</span></div><img "));
+    assert_non_null(strstr(s, "<span title=\"cat\">cat</span>"
+                              "<span title=\"&lt;dog&gt;\">&lt;dog&gt;</span></div><img "));
     assert_non_null(strstr(s, "<caption>caption</caption>"));
     const char *paper = strstr(s, "@media print"); /* what is folded away is open on paper */
     assert_non_null(paper);
