@@ -15,7 +15,7 @@ int lw_html_new(const char *title, const char *subtitle, lw_html **out)
         return LW_ENOMEM;
     lw_str_add(&h->title, title);
     if (subtitle)
-        lw_html_inline(&h->subtitle, subtitle);
+        lw_html_escape(&h->subtitle, subtitle);
     if (h->title.failed || h->subtitle.failed)
         return LW_ENOMEM;
     *out = lw_steal(&h);

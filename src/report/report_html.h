@@ -12,7 +12,7 @@
 
 typedef struct lw_html lw_html;
 
-/* subtitle may be NULL. */
+/* Both as they are, for they are names; subtitle may be NULL. */
 int lw_html_new(const char *title, const char *subtitle, lw_html **out);
 void lw_html_free(lw_html **pp);
 

@@ -211,7 +211,7 @@ void lw_html_fold_end(lw_html *h)
 void lw_html_fold(lw_html *h, const char *title, const char *text)
 {
     lw_html_fold_begin(h, title);
-    lw_str_add(&h->body, "<pre>");
+    lw_str_add(&h->body, "<pre tabindex=\"0\">"); /* it scrolls: for keyboards, too */
     lw_html_escape(&h->body, text);
     lw_str_add(&h->body, "</pre>");
     lw_html_fold_end(h);

@@ -249,7 +249,7 @@ static lw_html *make_page(const lw_image *im)
         {.picture = im, .title = "title", .caption = "caption", .rows = rows, .n_rows = 2},
         {.picture = im}};
     const char *const links[] = {"a run", "drift/report.html"};
-    assert_ok(lw_html_new("A & B", "sub **title**", &h));
+    assert_ok(lw_html_new("A & B", "runs/**a**`<b>`", &h));
     lw_html_facts(h, facts, 1);
     lw_html_cards(h, cards, 2);
     lw_html_section(h, "First");
@@ -307,6 +307,8 @@ static void a_page_is_whole_escaped_and_alone(void **state)
     const char *s = lw_str_c(&page);
     assert_markup(s);
     assert_non_null(strstr(s, "<title>A &amp; B</title>"));
+    assert_non_null(strstr(s, "<p class=\"sub\">runs/**a**`&lt;b&gt;`</p>"));
+    assert_non_null(strstr(s, "<pre tabindex=\"0\">a\n&lt;b&gt;</pre>"));
     assert_non_null(strstr(
         s, "x &lt; y, <code>&lt;code&gt;</code>, <strong>bold</strong>, 2 * 3 * 4, lone ` "));
     assert_non_null(strstr(s, "<li>**two</li>"));
