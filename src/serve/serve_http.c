@@ -216,6 +216,7 @@ static int begin_post(lw_serve *s, lw_serve_client *c, const char *path)
     if (n > LW_SERVE_POST_BYTES)
         return refuse(s, c, HTTP_STATUS_REQ_ENTITY_TOO_LARGE, "settings are smaller");
     c->body.len = 0;
+    c->heard = lw_now();
     if (n > 0)
         return 0;
     return refuse(s, c, HTTP_STATUS_BAD_REQUEST, "settings are an object");
@@ -240,7 +241,7 @@ static int on_body(lw_serve_client *c, const void *in, size_t n)
 {
     if (c->kind == LW_SERVE_REPLY) /* refused already */
         return 0;
-    if (c->body.len + n > LW_SERVE_POST_BYTES)
+    if (c->body.len + n > LW_SERVE_POST_BYTES || lw_now() - c->heard > LW_SERVE_POST_SECONDS)
         return -1;
     lw_str_add_n(&c->body, in, n);
     return c->body.failed ? -1 : 0;

@@ -13,6 +13,7 @@ enum {
     LW_SERVE_CLIENTS = 32,           /* that watch: one more is told 503 */
     LW_SERVE_FDS = 128,              /* connections, ours included: more wait to be accepted */
     LW_SERVE_POST_BYTES = 4096,      /* of settings */
+    LW_SERVE_POST_SECONDS = 10,      /* for all of them: a byte now and then holds no connection */
     LW_SERVE_TEXT_BYTES = 256,       /* of a WebSocket's text */
     LW_SERVE_CAMERA_BYTES = 4 << 20, /* of a camera's JPEG */
     LW_SERVE_RATE = 240,             /* messages a second of one client */
