@@ -62,6 +62,15 @@
 
 #define LW_WORD static inline __attribute__((always_inline, unused))
 
+/* The numbers of those of four lanes that are flagged, in bytes, the first lowest: for words that bring them together. */
+LW_WORD uint32_t lw_flagged_lanes(uint32_t bits)
+{
+    static const uint32_t lanes[16] = {0,      0,        1,        0x0100,    2,      0x0200,
+                                       0x0201, 0x020100, 3,        0x0300,    0x0301, 0x030100,
+                                       0x0302, 0x030200, 0x030201, 0x03020100};
+    return lanes[bits & 15];
+}
+
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #include "kernels/simd/simd_avx512.h"
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -70,6 +79,9 @@
 #include "kernels/simd/simd_neon.h"
 #else
 #include "kernels/simd/simd_scalar.h"
+#endif
+#if VL == 8
+#include "kernels/simd/simd_eight.h"
 #endif
 
 #define LWV_PASTE_(name, suffix) name##suffix

@@ -395,11 +395,6 @@ LW_WORD vf v_gather(const float *base, vi index)
 {
     return _mm256_i32gather_ps(base, index, 4);
 }
-LW_WORD vf v_load_u8(const uint8_t *p)
-{
-    __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)p);
-    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
-}
 
 LW_WORD vi v_to_i(vf a)
 {
@@ -441,33 +436,9 @@ LW_WORD void vi_store_u8(uint8_t *p, vi v)
 {
     _mm_storel_epi64((__m128i *)(void *)p, vi_low_u8(v));
 }
-LW_WORD vi vi_load_u16_n(const uint16_t *p, ptrdiff_t n)
+LW_WORD __m128i vi_packing(uint32_t bits) /* a permutation of four lanes that brings the flagged ones together */
 {
-    if (n >= VL)
-        return vi_load_u16(p);
-    uint16_t all[8] = {0};
-    memcpy(all, p, (size_t)n * sizeof *p);
-    return vi_load_u16(all);
-}
-LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
-{
-    if (n >= VL) {
-        vi_store_u16(p, v);
-        return;
-    }
-    uint16_t all[8];
-    vi_store_u16(all, v);
-    memcpy(p, all, (size_t)n * sizeof *p);
-}
-/* Which of four lanes are flagged, one after the other: for a permutation that brings them together. A byte of the
- * table is the number of one. */
-LW_WORD __m128i vi_packing(uint32_t bits)
-{
-    static const uint32_t lanes[16] = {0,        0,      1,        0x0100,     2,      0x0200,
-                                       0x0201,   0x020100, 3,      0x0300,     0x0301, 0x030100,
-                                       0x0302,   0x030200, 0x030201, 0x03020100};
-    uint32_t at = lanes[bits & 15];
-    return _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)at));
+    return _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)lw_flagged_lanes(bits)));
 }
 LW_WORD void v_pack(float *p, vf v, vm m)
 {
@@ -488,39 +459,6 @@ LW_WORD void vi_pack_u16(uint16_t *p, vi v, vm m)
     const __m256 f = v_as_f(v);
     vi_pack_half_u16(p, _mm256_castps256_ps128(f), bits);
     vi_pack_half_u16(p + __builtin_popcount(bits & 15), _mm256_extractf128_ps(f, 1), bits >> 4);
-}
-LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
-{
-    if (n >= VL) {
-        vi_store_u8(p, v);
-        return;
-    }
-    uint8_t all[8];
-    vi_store_u8(all, v);
-    memcpy(p, all, (size_t)n);
-}
-LW_WORD vi vi_load_u8_n(const uint8_t *p, ptrdiff_t n)
-{
-    if (n >= VL)
-        return vi_load_u8(p);
-    uint8_t all[8] = {0};
-    memcpy(all, p, (size_t)n);
-    return vi_load_u8(all);
-}
-LW_WORD vf v_load_u8_n(const uint8_t *p, ptrdiff_t n)
-{
-    if (n >= VL)
-        return v_load_u8(p);
-    uint8_t all[8] = {0};
-    memcpy(all, p, (size_t)n);
-    return v_load_u8(all);
-}
-
-LW_WORD vi v_mulhi_u32(vi a, vi b)
-{
-    vi hi, lo;
-    v_mulwide_u32(a, b, &hi, &lo);
-    return hi;
 }
 
 LW_WORD vi vi_load_u24(const uint8_t *p)

@@ -440,12 +440,6 @@ LW_WORD vi v_mullo_u32(vi a, vi b)
 {
     return (vi){vmulq_u32(a.lo, b.lo), vmulq_u32(a.hi, b.hi)};
 }
-LW_WORD vi v_mulhi_u32(vi a, vi b)
-{
-    vi hi, lo;
-    v_mulwide_u32(a, b, &hi, &lo);
-    return hi;
-}
 LW_WORD uint32x4_t v4_mul_even(uint32x4_t a, uint32x4_t b)
 {
     return vreinterpretq_u32_u64(vmull_u32(vmovn_u64(vreinterpretq_u64_u32(a)), vmovn_u64(vreinterpretq_u64_u32(b))));
@@ -511,10 +505,6 @@ LW_WORD vi vi_load_u8(const uint8_t *p)
 {
     return vi_of_u16(vmovl_u8(vld1_u8(p)));
 }
-LW_WORD vf v_load_u8(const uint8_t *p)
-{
-    return v_from_i(vi_load_u8(p));
-}
 LW_WORD uint16x8_t vi_low_u16(vi v) /* the low halves of all lanes */
 {
     return vuzp1q_u16(vreinterpretq_u16_u32(v.lo), vreinterpretq_u16_u32(v.hi));
@@ -526,46 +516,6 @@ LW_WORD void vi_store_u16(uint16_t *p, vi v)
 LW_WORD void vi_store_u8(uint8_t *p, vi v)
 {
     vst1_u8(p, vmovn_u16(vi_low_u16(v)));
-}
-LW_WORD vi vi_load_u16_n(const uint16_t *p, ptrdiff_t n)
-{
-    if (n >= VL)
-        return vi_load_u16(p);
-    uint16_t all[8] = {0};
-    memcpy(all, p, (size_t)n * sizeof *p);
-    return vi_load_u16(all);
-}
-LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
-{
-    if (n >= VL) {
-        vi_store_u16(p, v);
-        return;
-    }
-    uint16_t all[8];
-    vi_store_u16(all, v);
-    memcpy(p, all, (size_t)n * sizeof *p);
-}
-LW_WORD vi vi_load_u8_n(const uint8_t *p, ptrdiff_t n)
-{
-    if (n >= VL)
-        return vi_load_u8(p);
-    uint8_t all[8] = {0};
-    memcpy(all, p, (size_t)n);
-    return vi_load_u8(all);
-}
-LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
-{
-    if (n >= VL) {
-        vi_store_u8(p, v);
-        return;
-    }
-    uint8_t all[8];
-    vi_store_u8(all, v);
-    memcpy(p, all, (size_t)n);
-}
-LW_WORD vf v_load_u8_n(const uint8_t *p, ptrdiff_t n)
-{
-    return v_from_i(vi_load_u8_n(p, n));
 }
 LW_WORD vi vi_load_u24(const uint8_t *p)
 {
@@ -594,14 +544,10 @@ LW_WORD void vi_unzip(vi lo, vi hi, vi *even, vi *odd)
     *odd = (vi){vuzp2q_u32(lo.lo, lo.hi), vuzp2q_u32(hi.lo, hi.hi)};
     *even = e;
 }
-/* The flagged of four lanes next to each other. A byte of the table is the number of one of them, whose four bytes are
- * looked up. */
+/* The flagged of four lanes next to each other: of each the four bytes are looked up. */
 LW_WORD uint32x4_t v4_packed(uint32x4_t v, uint32_t bits)
 {
-    static const uint32_t lanes[16] = {0,        0,      1,        0x0100,     2,      0x0200,
-                                       0x0201,   0x020100, 3,      0x0300,     0x0301, 0x030100,
-                                       0x0302,   0x030200, 0x030201, 0x03020100};
-    uint16x4_t number = vget_low_u16(vmovl_u8(vcreate_u8(lanes[bits])));
+    uint16x4_t number = vget_low_u16(vmovl_u8(vcreate_u8(lw_flagged_lanes(bits))));
     uint32x4_t at = vmlaq_u32(vdupq_n_u32(0x03020100), vmovl_u16(number), vdupq_n_u32(0x04040404));
     return vreinterpretq_u32_u8(vqtbl1q_u8(vreinterpretq_u8_u32(v), vreinterpretq_u8_u32(at)));
 }
