@@ -60,6 +60,8 @@ static void product_task(const lw_task *t)
         a.partial = t->work;
         a.arrived = lw_cuda_arrived(s->step.d);
     }
+    LW_ASSERT(!a.project_c || in_pieces(&a),
+              "a projection has operands that do not begin at multiples of 16 bytes");
     if (s->cluster && in_pieces(&a))
         lw_cuda_launch_clusters(s->step.d, s->tiled.kernel, s->tiled.blocks, a.splits, &a);
     else if (s->tiled.blocks && in_pieces(&a))
