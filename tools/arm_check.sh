@@ -3,12 +3,12 @@
 # What Leeway computes on 64-bit ARM, checked on any Debian: built by a cross compiler with Debian's libraries for arm64, run by
 # qemu. It says whether results are right, never how fast they come.
 #
-#   tools/arm_check.sh [BUILD]            everything: all kernels at NEON and I8MM, then the tests but those that take long (two hours)
+#   tools/arm_check.sh [BUILD]            all kernels at NEON and I8MM, then the tests but those that take long (two hours)
 #   tools/arm_check.sh --sample [BUILD]   kernels alone, some of them (two minutes)
 #
-# BUILD (build-arm64, build-arm64-sample): the build and, in BUILD/root, the file system. Needs gcc-aarch64-linux-gnu, qemu-user and mmdebstrap; for
-# everything also that the kernel starts programs of ARM by qemu (qemu-user-static and binfmt-support). Exit 77: one of these is
-# missing, or there is no network.
+# BUILD (build-arm64, build-arm64-sample): the build and, in BUILD/root, the file system. Needs gcc-aarch64-linux-gnu, qemu-user
+# and mmdebstrap; for the tests also that the kernel starts programs of ARM by qemu (qemu-user-static and binfmt-support).
+# Exit 77: one of these is missing, or there is no network.
 set -eu
 cd -- "$(dirname -- "$0")/.."
 
@@ -81,5 +81,6 @@ qemu-aarch64 "$build/leeway-check" --filter .neon,.i8mm
         "qemu-user-static binfmt-support)"
     exit 77
 }
+long='test_train_bits|test_eval_sets|test_golden_(step|unet|rehearsal)|cli_compare|cli_demo|cli_bench|cli_stream_soak'
 ctest --test-dir "$build" --output-on-failure -j 2 --timeout 3600 \
-    -E '^(test_train_bits|test_eval_sets|test_golden_(step|unet|rehearsal)|cli_compare|cli_demo|cli_bench|cli_stream_soak|api_|onnx_check|test_cuda|cli_cuda|cuda_)'
+    -E "^($long|api_|onnx_check|test_cuda|cli_cuda|cuda_)"

@@ -142,6 +142,22 @@ void lw_api_inside(void)
     running->theirs = lw_api_floats(); /* a callback may have changed them */
 }
 
+void lw_api_progress(const lw_callbacks *c, int64_t done, int64_t total)
+{
+    lw_api_outside();
+    if (c->progress)
+        c->progress(c->self, done, total);
+    lw_api_inside();
+}
+
+bool lw_api_cancelled(const lw_callbacks *c)
+{
+    lw_api_outside();
+    bool stop = c->cancel && c->cancel(c->self) != 0;
+    lw_api_inside();
+    return stop;
+}
+
 bool lw_api_running(const void *object, const char *what)
 {
     if (!is_running(object))

@@ -55,6 +55,9 @@ void lw_api_leave(const lw_api_use *use);
 /* Around a callback of the innermost call, which has the caller's floats. */
 void lw_api_outside(void);
 void lw_api_inside(void);
+/* The callbacks of that call; those that are NULL say nothing and stop nothing. */
+void lw_api_progress(const lw_callbacks *c, int64_t done, int64_t total);
+bool lw_api_cancelled(const lw_callbacks *c);
 /* Is a call with this object running, or, NULL, any? Then lw_error_message() says that `what` stays
  * open. */
 bool lw_api_running(const void *object, const char *what);

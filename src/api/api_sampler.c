@@ -105,26 +105,6 @@ static void to_planes(const lw_network *net, const float *x, int64_t n, float *y
     lw_rows_transpose(y, x, n, side * side, lw_picture_channels(net));
 }
 
-static bool should_stop(void *self)
-{
-    const watching *w = self;
-    lw_api_outside();
-    bool stop = w->calls.cancel && w->calls.cancel(w->calls.self) != 0;
-    lw_api_inside();
-    return stop;
-}
-
-static void report(void *self, const char *what, int64_t done, int64_t total, const char *note)
-{
-    const watching *w = self;
-    (void)what;
-    (void)note;
-    lw_api_outside();
-    if (w->calls.progress)
-        w->calls.progress(w->calls.self, done, total);
-    lw_api_inside();
-}
-
 static int look(void *self, int64_t first, int64_t n, int32_t done, const float *y)
 {
     const watching *w = self;
@@ -135,7 +115,7 @@ static int look(void *self, int64_t first, int64_t n, int32_t done, const float 
                          w->picture);
         lw_api_inside();
     }
-    return done < lw_sampler_evaluations(w->sampler) && should_stop(self);
+    return done < lw_sampler_evaluations(w->sampler) && lw_api_cancelled(&w->calls);
 }
 
 /* batch: pictures are numbered up to the end of the last one. */
@@ -182,8 +162,8 @@ static int run(lw_sampler *s, watching *w, int64_t first, int64_t count, const i
         LW_TRY(lw_sampler_run(s, first + at, m, classes ? classes + at : NULL, NULL, made));
         LW_TRY(check_made(made, m, (int64_t)row, first + at));
         to_planes(n, made, m, pixels + (size_t)at * row);
-        report(w, "", at + m, count, NULL);
-        if (at + m < count && should_stop(w))
+        lw_api_progress(&w->calls, at + m, count);
+        if (at + m < count && lw_api_cancelled(&w->calls))
             return lw_fail(LW_ESTOPPED, "sampling stopped after %lld of %lld pictures",
                            (long long)(at + m), (long long)count);
     }

@@ -190,22 +190,14 @@ int lw_session_get(const lw_session *session, const char *name, void *data, size
 
 static void report(void *self, const char *what, int64_t done, int64_t total, const char *note)
 {
-    const lw_callbacks *c = self;
     (void)what;
     (void)note;
-    lw_api_outside();
-    if (c->progress)
-        c->progress(c->self, done, total);
-    lw_api_inside();
+    lw_api_progress(self, done, total);
 }
 
 static bool should_stop(void *self)
 {
-    const lw_callbacks *c = self;
-    lw_api_outside();
-    bool stop = c->cancel && c->cancel(c->self) != 0;
-    lw_api_inside();
-    return stop;
+    return lw_api_cancelled(self);
 }
 
 enum { MOST_TENSORS = 32 };
