@@ -140,8 +140,8 @@ static int check_made(const float *x, int64_t n, int64_t row, int64_t first)
 {
     const int64_t i = lw_first_not_finite(x, n * row);
     return i == n * row ? 0
-                        : lw_fail(LW_ENUMERIC, "picture %lld has a number that is %g",
-                                  (long long)(first + i / row), (double)x[i]);
+                        : lw_fail(LW_ENUMERIC, "picture %lld has a number that is %s",
+                                  (long long)(first + i / row), lw_not_finite_text((double)x[i]));
 }
 
 static int run(lw_sampler *s, watching *w, int64_t first, int64_t count, const int32_t *classes,

@@ -73,3 +73,8 @@ int64_t lw_first_not_finite(const float *x, int64_t n)
         i++;
     return i;
 }
+
+const char *lw_not_finite_text(double x)
+{
+    return isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}

@@ -21,5 +21,7 @@ void lw_sort(double *v, size_t n);
 double lw_quantile(const double *sorted, size_t n, double q);
 /* The first of n numbers that is an infinity or no number, or n. */
 int64_t lw_first_not_finite(const float *x, int64_t n);
+/* What it is: "nan", "inf" or "-inf". The sign of a NaN differs from one processor's arithmetic to another's. */
+const char *lw_not_finite_text(double x);
 
 #endif

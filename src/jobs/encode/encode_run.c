@@ -230,9 +230,9 @@ static int check_finite(const encode_state *s, int k, int64_t n)
     const lw_port *p = s->tap[k];
     const int64_t i = lw_first_not_finite(s->values[k], n * p->row);
     return i == n * p->row ? 0
-                           : lw_fail(LW_ENUMERIC, "%s of picture %lld: element %lld is %g", p->name,
+                           : lw_fail(LW_ENUMERIC, "%s of picture %lld: element %lld is %s", p->name,
                                      (long long)(s->first + i / p->row), (long long)(i % p->row),
-                                     (double)s->values[k][i]);
+                                     lw_not_finite_text((double)s->values[k][i]));
 }
 
 /* Rows of the batch from `first` on, into the network's input. */

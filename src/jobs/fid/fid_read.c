@@ -184,8 +184,8 @@ static int bytes_of(const fid_set *s, int64_t i, const float *x, int64_t n, floa
         for (int64_t c = 0; c < n; c++) {
             float v = x[c * plane + p];
             if (!isfinite(v))
-                return lw_fail(LW_EFORMAT, "%c: %s: picture %lld has a number that is %g",
-                               s->letter, s->source, (long long)i, (double)v);
+                return lw_fail(LW_EFORMAT, "%c: %s: picture %lld has a number that is %s",
+                               s->letter, s->source, (long long)i, lw_not_finite_text((double)v));
             if (fabs((double)v) > FAR_OUT)
                 return lw_fail(LW_EFORMAT,
                                "%c: %s: picture %lld has a %g: pictures of floats are in [-1,1], "
@@ -299,8 +299,9 @@ static int take_features(contents *k, fid_set *s)
     k->array.data = NULL;
     const int64_t i = lw_first_not_finite(s->rows, s->n * s->dim);
     if (i < s->n * s->dim)
-        return lw_fail(LW_EFORMAT, "%s: feature %lld of row %lld is %g", k->path,
-                       (long long)(i % s->dim), (long long)(i / s->dim), (double)s->rows[i]);
+        return lw_fail(LW_EFORMAT, "%s: feature %lld of row %lld is %s", k->path,
+                       (long long)(i % s->dim), (long long)(i / s->dim),
+                       lw_not_finite_text((double)s->rows[i]));
     return take_contract(k, s);
 }
 

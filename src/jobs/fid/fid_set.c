@@ -111,8 +111,9 @@ static int check_finite(const fid_set *s, const float *x, int64_t first, int64_t
     const int64_t i = lw_first_not_finite(x, n * row);
     return i == n * row
                ? 0
-               : lw_fail(LW_ENUMERIC, "%c: %s made a picture (%lld) with a number that is %g",
-                         s->letter, s->source, (long long)(first + i / row), (double)x[i]);
+               : lw_fail(LW_ENUMERIC, "%c: %s made a picture (%lld) with a number that is %s",
+                         s->letter, s->source, (long long)(first + i / row),
+                         lw_not_finite_text((double)x[i]));
 }
 
 /* The first `made` of s->n, of a generator of gray or RGB. */

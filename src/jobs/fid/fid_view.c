@@ -188,8 +188,9 @@ static int check_rows(const fid_view *v)
     const int64_t i = lw_first_not_finite(v->rows, v->n * v->dim);
     return i == v->n * v->dim
                ? 0
-               : lw_fail(LW_ENUMERIC, "%c: %s makes a %g of picture %lld", v->set->letter,
-                         v->encoder->net->name, (double)v->rows[i], (long long)(i / v->dim));
+               : lw_fail(LW_ENUMERIC, "%c: %s makes a %s of picture %lld", v->set->letter,
+                         v->encoder->net->name, lw_not_finite_text((double)v->rows[i]),
+                         (long long)(i / v->dim));
 }
 
 static int open_forward(const fid_view *v, lw_device *dev, bool logits, lw_forward **out)

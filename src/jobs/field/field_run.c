@@ -257,7 +257,8 @@ static int check_finite(const char *path, const lw_array *a)
         double v = a->type == LW_ELEM_F64 ? ((const double *)a->data)[i]
                                           : (double)((const float *)a->data)[i];
         if (!isfinite(v))
-            return lw_fail(LW_EFORMAT, "%s: element %lld is %g", path, (long long)i, v);
+            return lw_fail(LW_EFORMAT, "%s: element %lld is %s", path, (long long)i,
+                           lw_not_finite_text(v));
     }
     return 0;
 }

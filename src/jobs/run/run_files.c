@@ -104,8 +104,8 @@ static int check_times(const char *path, const lw_array *a)
     const float *x = a->data;
     const int64_t i = lw_first_not_finite(x, a->count);
     return i == a->count ? 0
-                         : lw_fail(LW_EFORMAT, "%s: element %lld is %g, must be a finite number",
-                                   path, (long long)i, (double)x[i]);
+                         : lw_fail(LW_EFORMAT, "%s: element %lld is %s, must be a finite number",
+                                   path, (long long)i, lw_not_finite_text((double)x[i]));
 }
 
 static int feed_input(run_state *s, const char *name, const char *path, const char *option,
@@ -167,8 +167,8 @@ static void tell_of_no_numbers(const run_state *s, const char *name)
     const float *y = s->y.data;
     const int64_t i = lw_first_not_finite(y, s->y.count);
     if (i < s->y.count)
-        lw_log(LW_LOG_WARN, "run", "element %lld of '%s' is %g, the first that is no finite number",
-               (long long)i, name, (double)y[i]);
+        lw_log(LW_LOG_WARN, "run", "element %lld of '%s' is %s, the first that is no finite number",
+               (long long)i, name, lw_not_finite_text((double)y[i]));
 }
 
 static int run(run_state *s, const lw_observer *obs, lw_run_result *out)

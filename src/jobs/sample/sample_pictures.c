@@ -209,8 +209,8 @@ static int check_finite(const sampling *s)
     return i == s->c->n * row
                ? 0
                : lw_fail(LW_ENUMERIC,
-                         "%s: picture %lld has a number that is %g; nothing was written",
-                         s->c->source, (long long)(i / row), (double)s->x[i]);
+                         "%s: picture %lld has a number that is %s; nothing was written",
+                         s->c->source, (long long)(i / row), lw_not_finite_text((double)s->x[i]));
 }
 
 /* What cannot be written is said before the work, not after it. */
