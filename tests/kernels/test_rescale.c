@@ -411,15 +411,17 @@ static void rule(check *t)
     s = up;
     s.O = LW_RESCALE_MAX_DEPTH + 1;
     holds(t, !lw_rescale_applies(&s, LW_CONV_DATA_GRAD), "too deep", "rule");
-    const bool avx2 = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI;
+    const bool avx2 = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI,
+               avx512 = t->isa == LW_ISA_AVX512 || t->isa == LW_ISA_AVX512BF16;
     for (int i = 0; i < 2; i++) {
+        const bool chosen = avx2 || (avx512 && i);
         const lw_conv_pass pass = i ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
         s = i ? up : down;
-        holds(t, lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_AUTO) == avx2, "64 channels",
+        holds(t, lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_AUTO) == chosen, "64 channels",
               "rule");
         holds(t, lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_WINOGRAD), "asked for", "rule");
         holds(t, !lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_DIRECT), "not wanted", "rule");
-        s.C = i ? 15 : 63;
+        s.C = !i ? 63 : avx2 ? 15 : 31;
         holds(t, !lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_AUTO), "few channels", "rule");
         for (int side = 1; side <= 20; side++) {
             s = i ? up : down;
@@ -428,7 +430,7 @@ static void rule(check *t)
             const bool saves = side == 4 || side == 7 || side == 8 || side == 11 || side == 12 ||
                                side >= 14 || (i && (side == 3 || side == 13)),
                        pays = lw_rescale_pays(&s, pass, t->isa, LW_CONV_MODE_AUTO);
-            check_same(t, &pays, &(bool){avx2 && saves}, sizeof pays, "%d x %d, pass %d", side,
+            check_same(t, &pays, &(bool){chosen && saves}, sizeof pays, "%d x %d, pass %d", side,
                        side, i);
         }
         s.OH = s.OW = 4;

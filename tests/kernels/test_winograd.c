@@ -510,7 +510,8 @@ static void choice_of_layout(check *t)
     const lw_conv_shape few = shape(1, 8, 8, 128, 128), some = shape(1, 32, 32, 128, 128),
                         many = shape(8, 32, 32, 128, 128), wide = shape(8, 32, 32, 512, 512),
                         thin = shape(8, 32, 32, 3, 128), one = shape(1, 4, 4, 128, 128),
-                        small = shape(1, 4, 4, 64, 64);
+                        small = shape(1, 4, 4, 64, 64), eight = shape(2, 8, 8, 128, 128),
+                        nine = shape(9, 4, 4, 128, 128);
     const int got[] = {
         lw_winograd_layout(LW_NUM_F32, &few, LW_CONV_FORWARD, t->isa, 4),
         lw_winograd_layout(LW_NUM_F32, &some, LW_CONV_FORWARD, t->isa, 4),
@@ -523,24 +524,41 @@ static void choice_of_layout(check *t)
         lw_winograd_layout(LW_NUM_S8, &one, LW_CONV_FORWARD, t->isa, 4),
         lw_winograd_layout(LW_NUM_S8, &small, LW_CONV_FORWARD, t->isa, 4),
         lw_winograd_layout(LW_NUM_S8, &few, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_S8, &eight, LW_CONV_FORWARD, t->isa, 4),
+        lw_winograd_layout(LW_NUM_S8, &nine, LW_CONV_FORWARD, t->isa, 4),
         lw_winograd_layout(LW_NUM_S8, &wide, LW_CONV_FORWARD, t->isa, 4),
     };
     const bool avx2 = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI;
-    const int alone = avx2 ? 4 | LW_WINOGRAD_ALONE : 4, else_ = avx2 ? 4 | LW_WINOGRAD_NARROW : 4;
-    const int want[] = {
-        4 | LW_WINOGRAD_PLAIN, else_, alone, else_, else_, alone, 2, 0, 0, else_, else_, else_};
+    const int alone = avx2 ? 4 | LW_WINOGRAD_ALONE : 4, else_ = avx2 ? 4 | LW_WINOGRAD_NARROW : 4,
+              bytes = t->isa >= LW_ISA_AVX512BF16 ? 0 : else_;
+    const int want[] = {4 | LW_WINOGRAD_PLAIN,
+                        else_,
+                        alone,
+                        else_,
+                        else_,
+                        alone,
+                        2,
+                        0,
+                        0,
+                        else_,
+                        bytes,
+                        bytes,
+                        else_,
+                        else_};
     check_same(t, got, want, sizeof want, "layouts");
 }
 
 /* Where tiles apply, and that the choice looks at neither batch nor pitch. */
 static void choice(check *t)
 {
-    lw_conv_shape s = shape(1, 16, 16, 128, 128), stride = s, wide = s, pad = s, odd = s, deep = s;
+    lw_conv_shape s = shape(1, 16, 16, 128, 128), stride = s, wide = s, pad = s, odd = s, deep = s,
+                  thin = s;
     stride.stride = 2;
     wide.KW = 5;
     pad.pad_right = 0;
     odd.C = 127;
     deep.C = LW_WINOGRAD_MAX_DEPTH_U8 + 4;
+    thin.C = 8;
     const int got[] = {
         lw_winograd_applies(&s, LW_CONV_FORWARD),
         lw_winograd_applies(&stride, LW_CONV_FORWARD),
@@ -556,13 +574,20 @@ static void choice(check *t)
         lw_winograd_tile(LW_NUM_S8, &odd, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
         lw_winograd_tile(LW_NUM_S8, &deep, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_WINOGRAD),
         lw_winograd_tile(LW_NUM_S8, &s, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_AUTO) > 0,
+        lw_winograd_tile(LW_NUM_S8, &thin, LW_CONV_FORWARD, t->isa, LW_CONV_MODE_AUTO) > 0,
         lw_winograd_weight_grad(LW_NUM_F32, &s, t->isa, LW_CONV_MODE_AUTO),
         lw_winograd_weight_grad(LW_NUM_F32, &s, t->isa, LW_CONV_MODE_DIRECT),
         lw_winograd_weight_grad(LW_NUM_F32, &stride, t->isa, LW_CONV_MODE_WINOGRAD),
     };
     const int low = t->isa >= LW_ISA_AVX512BF16 ? 2 : 0;
+#if defined(__aarch64__)
+    const bool bytes = t->isa == LW_ISA_AVX2; /* neon; i8mm is direct */
+#else
+    const bool bytes = t->isa > LW_ISA_REF && t->isa < LW_ISA_AMX;
+#endif
+    const bool thinner = bytes && !lw_isa_multiplies_bytes(t->isa);
     const int want[] = {
-        1, 0, 0, 0, 0, 1, 0, 0, low, 4, 0, 0, 0, t->isa == LW_ISA_AVX2, t->isa > LW_ISA_REF, 0, 0};
+        1, 0, 0, 0, 0, 1, 0, 0, low, 4, 0, 0, 0, bytes, thinner, t->isa > LW_ISA_REF, 0, 0};
     check_same(t, got, want, sizeof want, "where Winograd applies");
     for (int side = 1; side <= 70; side += side % 2 ? 1 : side - 1)
         for (int c = 1; c <= 512; c *= 2)

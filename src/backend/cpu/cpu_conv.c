@@ -409,9 +409,8 @@ bool lw_cpu_wide(void *self, const lw_graph *g, const lw_node *n, lw_num num)
     lw_conv_shape s = lw_cpu_node_conv_shape(g, n, 1);
     const lw_conv_pass pass = dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
     int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, pass);
-    bool bytes = low || d->kernels->isa == LW_ISA_AVXVNNI;
     if (num == LW_NUM_S8)
-        return !bytes && !lw_cpu_conv_tile(d, num, &s, pass) &&
+        return !lw_isa_multiplies_bytes(d->kernels->isa) && !lw_cpu_conv_tile(d, num, &s, pass) &&
                (tile == 4 || lw_cpu_rescales(d, &s, pass));
     if (!low)
         return tile != 0 || lw_cpu_rescales(d, &s, pass);

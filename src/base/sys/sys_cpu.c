@@ -185,6 +185,11 @@ const char *lw_isa_name(lw_isa isa)
     return (unsigned)isa < LW_ISA_COUNT && isa_names[isa] ? isa_names[isa] : "?";
 }
 
+bool lw_isa_multiplies_bytes(lw_isa isa)
+{
+    return isa == LW_ISA_AVXVNNI || isa >= LW_ISA_AVX512BF16;
+}
+
 /* The level whose f32 kernels one has: the same functions. At amx tile registers multiply f32, too. */
 static const char *f32_level(const char *name)
 {

@@ -33,13 +33,14 @@ enum { LW_RESCALE_MAX_DEPTH = 4096 /* channels summed over */ };
 
 /* Is the pass of this convolution one of the two, with channels in range? */
 bool lw_rescale_applies(const lw_conv_shape *s, lw_conv_pass pass);
-/* Is it to be computed so? A pure function of the shape of one image, the level and the mode. Where it was measured, that is at
- * avx2: pictures that grow from 16 channels on, those that shrink from 64; none whose tiles stand out of the picture so far that
- * nothing is saved, and no smaller picture of one tile, whose 36 numbers come from memory for a few products. Of the time of
- * F(4x4,3x3) over the upsampled picture, and of computing directly, 8 pictures:
+/* Is it to be computed so? A pure function of the shape of one image, the level and the mode. Where it was measured: at avx2
+ * pictures that grow from 16 channels on, those that shrink from 64; with AVX-512 those that grow from 32 channels on; none whose
+ * tiles stand out of the picture so far that nothing is saved, and no smaller picture of one tile, whose 36 numbers come from
+ * memory for a few products. Of the time of F(4x4,3x3) over the upsampled picture, and of computing directly, 8 pictures:
  *
- *   grows      256 @ 8, 16     .63, .62       64 @ 8 .78      32 @ 16 .94      16 @ 8 1.0
- *   shrinks    256 @ 8         .62            128 @ 16 .66    64 @ 8 .91       32 @ 16 1.2
+ *                     avx2 (Zen 3)                                            avx512 (Zen 5, one and two threads)
+ *   grows             256 @ 8, 16 .63, .62; 64 @ 8 .78; 32, 16 @ 16 .94, 1.0  256 @ 8, 16 .79, .73 and .82, .72; 64 @ 8 .80; 32, 16 @ 16 .94, 1.1
+ *   shrinks           256 @ 8 .62; 128 @ 16 .66; 64 @ 8 .91; 32 @ 16 1.2      256 @ 8 .77 and .87; 128 @ 16 .82 and 1.08; one picture 1.2, 1.3
  */
 bool lw_rescale_pays(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode);
 

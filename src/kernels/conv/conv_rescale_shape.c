@@ -11,6 +11,7 @@ enum {
     PIECES = 16,     /* tasks that transform the inputs of a block, at most */
     /* Channels, of fewer F(4x4) over the upsampled picture is as fast, or computing directly. */
     FEWEST_GROWING = 16,
+    FEWEST_GROWING_AVX512 = 32,
     FEWEST_SHRINKING = 64,
     ONE_TILE_WEIGHTS = 8192 /* pairs of channels; see conv_winograd_rule.c */
 };
@@ -45,10 +46,11 @@ bool lw_rescale_pays(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_c
         return false;
     if (mode != LW_CONV_MODE_AUTO)
         return true;
-    const bool up = pass == LW_CONV_DATA_GRAD;
-    const int fewest = up ? FEWEST_GROWING : FEWEST_SHRINKING;
-    const bool measured = isa == LW_ISA_AVX2 || isa == LW_ISA_AVXVNNI,
-               few = s->C < fewest || s->O < fewest,
+    /* Of pictures that shrink products are so few that AVX-512 waits for points instead. */
+    const bool up = pass == LW_CONV_DATA_GRAD, avx2 = isa == LW_ISA_AVX2 || isa == LW_ISA_AVXVNNI,
+               avx512 = isa >= LW_ISA_AVX512 && isa < LW_ISA_AMX, measured = avx2 || (avx512 && up);
+    const int fewest = !up ? FEWEST_SHRINKING : avx2 ? FEWEST_GROWING : FEWEST_GROWING_AVX512;
+    const bool few = s->C < fewest || s->O < fewest,
                one_tile = s->OH <= LW_RESCALE_TILE && s->OW <= LW_RESCALE_TILE;
     return measured && !few && !(one_tile && (int64_t)s->C * s->O > ONE_TILE_WEIGHTS) &&
            fewer_multiplications(s, up);

@@ -23,17 +23,17 @@
  * than 1.1 is won by that. The rest is bytes, 32 a pair of channels for the filters instead of 144: so it
  * begins where those of f32 leave the second cache.
  *
- * u8, where bytes are widened to 16 bits to be multiplied (avx2): F(4x4) wherever it fits (forward, C a multiple of 4, at
- * most 1,840). Of the time of direct bytes, and of tiles of f32, 8 pictures, one Zen 3 core, weights from a cache:
+ * u8: F(4x4) wherever it fits (forward, C a multiple of 4, at most 1,840). Of the time of direct bytes, 8 pictures, one core,
+ * weights from a cache:
  *
- *   channels @ side     of direct bytes, of tiles of f32
- *   128 @ 32            .24, .67
- *   256 @ 16, 8, 4      .23, .22, .31 and .66, .65, .44
- *   64, 32, 16, 8 @ 16  .27, .34, .34, .31 and .71, .75, .79, .95
- *   256 @ 4, 1 picture  .72, .52; weights from memory 2: then bytes are direct (lw_winograd_layout)
+ *   channels @ side     Zen 3, bytes widened to 16 bits     avxvnni, avx512bf16: four products of bytes are one instruction,
+ *                       (of tiles of f32)                   two of words, and a quarter of the multiplications (Zen 5)
+ *   128 @ 32            .24 (.67)                           .58, .60
+ *   256 @ 16, 8, 4      .23, .22, .31 (.66, .65, .44)       .53, .57, .60; .58, .60, 1.05
+ *   64, 32, 16, 8 @ 16  .27, .34, .34, .31                  avx512bf16 .55, .60, .68; from 8 channels at 32 .93, from 4 1.22
  *
- * Where the machine multiplies bytes they are direct: tiles of words were not measured there. Four products of bytes are one
- * instruction, two of words, so that a quarter of the multiplications would take half of the time.
+ * Points are eight times a filter's bytes: where weights come from memory for few tiles, of all images, bytes are direct
+ * (lw_winograd_layout). Not at i8mm, where pairs of words are two instructions and were not measured.
  *
  * At amx direct bf16 multiplies 16 times as fast as f32 and reads 18 bytes a pair of channels: no tiles, for
  * weight gradients neither (docs/performance-amx.md).
@@ -45,6 +45,11 @@
  */
 #include "kernels/conv/conv_winograd.h"
 
+#if defined(__aarch64__)
+enum { BYTES_ARE_DIRECT = 1 }; /* at i8mm */
+#else
+enum { BYTES_ARE_DIRECT = 0 };
+#endif
 enum { MIN_CHANNELS = 12, MIN_CHANNELS_BF16 = 32, MIN_PAIRS_BF16 = 32768, ONE_TILE_WEIGHTS = 8192 };
 
 static int tile_f32(const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)
@@ -70,7 +75,12 @@ static int tile_u8(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_con
 {
     if (pass != LW_CONV_FORWARD || s->C % 4 || s->C > LW_WINOGRAD_MAX_DEPTH_U8)
         return 0;
-    return isa == LW_ISA_AVX2 || mode == LW_CONV_MODE_WINOGRAD ? 4 : 0;
+    if (mode == LW_CONV_MODE_WINOGRAD)
+        return 4;
+    if (isa == LW_ISA_REF || isa >= LW_ISA_AMX)
+        return 0;
+    const bool few = s->C < MIN_CHANNELS;
+    return lw_isa_multiplies_bytes(isa) && (few || BYTES_ARE_DIRECT) ? 0 : 4;
 }
 
 int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa,
