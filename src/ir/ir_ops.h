@@ -127,8 +127,9 @@ lw_val lw_cast(lw_graph *g, lw_val x, lw_dtype to, lw_val quant);
  * an input quant f32[2] = {scale, zero point} behind the residual (forward products only). Weights,
  * bias, residual and results are f32 whatever they are; packing rounds the weight to the same type.
  * Where `store` says so, products have results of bf16, those of f32 where the device makes such; the residual of others may
- * be bf16 anyway.
+ * be bf16 anyway. Products of bf16 or u8 also have results of u8, the bytes that a cast with the quant in LW_STORE_QUANT would make.
  */
+enum { LW_STORE_QUANT = 8 }; /* input of matmul, conv2d and conv2d_dx */
 
 /* inputs: a, b, bias[N]?, residual[M,N]?, quant[2]?. a is [.., K] ([.., M] rows when trans_a), b is
  * [N,K] when trans_b, else [K,N]. trans_a needs rank-2 views: rows are all dimensions but
@@ -137,7 +138,7 @@ typedef struct lw_attr_matmul {
     int32_t trans_a, trans_b;
     int32_t act;                /* lw_act */
     int32_t packed_n, packed_k; /* set when b is a packed weight: its N and K */
-    int32_t store;              /* lw_dtype of the result: 0 or f32, bf16 */
+    int32_t store;              /* lw_dtype of the result: 0 or f32, bf16, u8 */
     uint64_t drop_stream;       /* with input 5, row ids: dropout of the sums, behind the bias */
     float drop;                 /* its probability */
     int32_t hole;

@@ -442,17 +442,21 @@ static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *r
     return true;
 }
 
-/* Does a product, whose operands have type `num`, write bf16? Where its result is read as that alone. */
-static bool writes_bf16(const precision *p, const lw_node *n, lw_num num)
+/* What a product, whose operands have type `num`, writes: bf16 or bytes where its result is read as that alone. */
+static lw_dtype written(const precision *p, const lw_node *n, lw_num num)
 {
+    const typed_val *v = &p->val[n->out[0].id];
     const bool matmul = n->op == LW_OP_MATMUL;
-    if (!low_alone(&p->val[n->out[0].id]) ||
-        !(matmul || n->op == LW_OP_CONV2D || n->op == LW_OP_CONV2D_DX) ||
+    if (!(matmul || n->op == LW_OP_CONV2D || n->op == LW_OP_CONV2D_DX) ||
         (matmul && ((const lw_attr_matmul *)n->attr)->trans_a))
-        return false;
-    if (num == LW_NUM_F32)
-        return p->dev->f32_to_bf16 && !n->backward && p->val[n->out[0].id].bf16;
-    return p->dev->bf16_values || (matmul && num == LW_NUM_BF16);
+        return LW_F32;
+    if (v->u8 && !v->f32 && !v->bf16 && !v->either) /* bytes are no addends */
+        return num == LW_NUM_F32 ? LW_F32 : LW_U8;
+    if (!low_alone(v))
+        return LW_F32;
+    const bool low = num == LW_NUM_F32 ? p->dev->f32_to_bf16 && !n->backward && v->bf16
+                                       : p->dev->bf16_values || (matmul && num == LW_NUM_BF16);
+    return low ? LW_BF16 : LW_F32;
 }
 
 static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *p)
@@ -460,7 +464,7 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
     enum { QUANT = 4 };
     lw_val in[LW_MAX_IN] = {{0}};
     int n_in = n->n_in;
-    const bool low = writes_bf16(p, n, num);
+    const lw_dtype to = written(p, n, num);
     for (int i = 0; i < n->n_in; i++) {
         const typed_val *v = &p->val[n->in[i].id];
         if (takes_either(p, r->from, n, num, i))
@@ -476,25 +480,30 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
         in[QUANT] = quant_pair(p, r->to, p->val[n->in[0].id].edge);
         n_in = LW_MAX(n_in, QUANT + 1);
     }
-    if (!low)
+    if (to == LW_F32)
         return lw_rewrite_emit(r, n, n->op, in, n_in, n->attr, n->attr_size);
+    typed_val *v = &p->val[n->out[0].id];
+    if (to == LW_U8) {
+        in[LW_STORE_QUANT] = quant_pair(p, r->to, v->edge);
+        n_in = LW_STORE_QUANT + 1;
+    }
     if (n->op == LW_OP_MATMUL) {
         lw_attr_matmul a = *(const lw_attr_matmul *)n->attr;
-        a.store = LW_BF16;
+        a.store = to;
         LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a));
     } else {
         lw_attr_conv a = *(const lw_attr_conv *)n->attr;
-        a.store = LW_BF16;
+        a.store = to;
         LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a));
     }
-    p->val[n->out[0].id].as_bf16 = r->map[n->out[0].id];
+    *(to == LW_U8 ? &v->as_u8 : &v->as_bf16) = r->map[n->out[0].id];
     return 0;
 }
 
 /* A product of f32, a picture's first layer. */
 static bool emit_wide(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
 {
-    if (!writes_bf16(p, n, LW_NUM_F32))
+    if (written(p, n, LW_NUM_F32) == LW_F32)
         return false;
     *rc = emit_product(r, n, LW_NUM_F32, p);
     return true;

@@ -158,6 +158,18 @@ static inline void check_rounded(check *t, const lw_bf16 *low, const float *floa
                 (int)act);
 }
 
+/* A rule of bytes for results: some are beyond both ends. */
+static const float operand_pair[2] = {0.011f, 97.0f};
+
+/* n bytes of a kernel are those that a cast makes of its floats. */
+static inline void check_cast(check *t, const uint8_t *bytes, const float *floats, int64_t n,
+                              const char *name)
+{
+    uint8_t *want = check_bytes(t, (size_t)n, 0);
+    lw_cast_f32_to_u8_ref(want, floats, n, operand_pair[0], (int32_t)operand_pair[1]);
+    check_same(t, bytes, want, (size_t)n, "%s: bytes", name);
+}
+
 /* n random bf16 that are added to results, and the same as floats. */
 static inline lw_bf16 *operands_added(check *t, int64_t n, float **floats)
 {

@@ -296,7 +296,7 @@ static void epilogues(check *t)
     }
 }
 
-/* A pass that writes bf16 writes what its floats are rounded to; gaps between pixels stay as they are. */
+/* A pass that writes bf16 or bytes writes what its floats are rounded to; gaps between pixels stay as they are. */
 static void rounded_pass(check *t, const problem *p, lw_conv_pass pass, int way, lw_act act)
 {
     static const lw_bf16 gap[4] = {0x5a5a, 0x5a5a, 0x5a5a, 0x5a5a};
@@ -325,6 +325,16 @@ static void rounded_pass(check *t, const problem *p, lw_conv_pass pass, int way,
             check_same(t, same + i * ld, out + i * ld, (size_t)n * sizeof *out, "%s: floats",
                        p->name);
     }
+    e.store = LW_NUM_S8;
+    e.store_pair = operand_pair;
+    run(t, p, pass, (float *)(void *)low, packed, &e);
+    for (int64_t i = 0; i < pixels; i++) {
+        const uint8_t *pixel = (const uint8_t *)low + i * ld;
+        check_cast(t, pixel, out + i * ld, n, p->name);
+        if (i + 1 < pixels)
+            check_same(t, pixel + n, gap, (size_t)(ld - n), "%s: the gap", p->name);
+    }
+    memset(low, 0x5a, bytes);
     e.store = LW_NUM_BF16;
     run(t, p, pass, (float *)(void *)low, packed, &e);
     for (int64_t i = 0; i < pixels; i++) {

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -227,6 +228,27 @@ static void dropped(check *t)
     check_product(t, (product){.m = 100, .n = 64, .k = 14002, .per = 50, .bias = true});
 }
 
+/* And bytes, those of a cast behind its floats, of curves as well. */
+static void bytes_of(check *t, const matrices *o, lw_epilogue e)
+{
+    const product *p = &o->p;
+    const size_t all = (size_t)(p->m * o->ldc);
+    uint8_t *bytes = check_bytes(t, all, 1), gap[4] = {0x5a, 0x5a, 0x5a, 0x5a};
+    float *floats = check_out(t, (int64_t)all, 0);
+    char name[80];
+    forward(t, o, floats, o->a, p->m, &e);
+    memset(bytes, 0x5a, all);
+    e.store = LW_NUM_S8;
+    e.store_pair = operand_pair;
+    forward(t, o, (float *)(void *)bytes, o->a, p->m, &e);
+    for (ptrdiff_t m = 0; m < p->m; m++) {
+        snprintf(name, sizeof name, "type %d M=%td N=%td K=%td act %d row %td", o->num, p->m, p->n,
+                 p->k, p->act, m);
+        check_cast(t, bytes + m * o->ldc, floats + m * o->ldc, p->n, name);
+        check_same(t, bytes + m * o->ldc + p->n, gap, (size_t)p->pad, "%s: the gap", name);
+    }
+}
+
 /* A product of bf16 or bytes that writes bf16 writes what its floats would be rounded to, of whole vectors with
  * denormals dropped where the instruction rounds; gaps between rows stay as they are. Curves may be
  * approximated, each as good as bf16 can tell. */
@@ -243,6 +265,7 @@ static void rounded_of(check *t, product p, lw_num num)
                      .act = p.act};
     lw_bf16 *low = check_bytes(t, (size_t)(p.m * o.ldc) * sizeof *low, p.pad & 1);
     float *got = check_out(t, p.n, 0);
+    bytes_of(t, &o, e);
     memset(low, 0x5a, (size_t)(p.m * o.ldc) * sizeof *low);
     e.store = LW_NUM_BF16;
     forward(t, &o, (float *)(void *)low, o.a, p.m, &e);

@@ -323,7 +323,7 @@ static void epilogues(check *t)
     }
 }
 
-/* Tiles that write bf16 write what their floats are rounded to. */
+/* Tiles that write bf16 or bytes write what their floats are rounded to. */
 static void rounded(check *t)
 {
     for (int i = 0; i < 48; i++) {
@@ -349,6 +349,10 @@ static void rounded(check *t)
         }
         run(t, &p, (float *)(void *)low, packed, &e);
         check_rounded(t, low, out, p.n_out, e.act, p.name);
+        e.store = LW_NUM_S8;
+        e.store_pair = operand_pair;
+        run(t, &p, (float *)(void *)low, packed, &e);
+        check_cast(t, (const uint8_t *)low, out, p.n_out, p.name);
         check_next(t);
     }
 }

@@ -107,7 +107,9 @@ static void directly(check *t, const problem *p, void *out, const lw_epilogue *e
 /* What lies between pixels stays, too: check_out's poison is in both. */
 static void check_equal(check *t, const problem *p, const lw_epilogue *e, const char *what)
 {
-    const size_t size = e && e->store == LW_NUM_BF16 ? sizeof(lw_bf16) : sizeof(float),
+    const size_t size = !e || e->store == LW_NUM_F32 ? sizeof(float)
+                        : e->store == LW_NUM_BF16    ? sizeof(lw_bf16)
+                                                     : sizeof(uint8_t),
                  bytes = size * (size_t)p->n_out;
     float *old = e && e->accumulate ? check_in(t, p->n_out, 0, -1, 1) : check_out(t, p->n_out, 0);
     float *want = check_copy(t, old, p->n_out, 0), *got = check_copy(t, old, p->n_out, 0);
@@ -165,9 +167,10 @@ static void random_shapes(check *t)
 
 static void epilogues(check *t)
 {
-    for (int i = 0; i < 64 * LW_ACT_COUNT; i++) {
-        const lw_num store = i & 32 ? LW_NUM_BF16 : LW_NUM_F32;
-        const lw_act act = (lw_act)(i / 64);
+    for (int i = 0; i < 96 * LW_ACT_COUNT; i++) {
+        static const lw_num stores[] = {LW_NUM_F32, LW_NUM_BF16, LW_NUM_S8};
+        const lw_num store = stores[i / 32 % 3];
+        const lw_act act = (lw_act)(i / 96);
         problem p = make(t, shape(3, 4, 5, 12, 37), 4, 100);
         const ptrdiff_t pixels = 60, ld_res = 40;
         float *res;
@@ -180,7 +183,8 @@ static void epilogues(check *t)
                                .ld_residual = ld_res,
                                .accumulate = (i & 16) && store == LW_NUM_F32,
                                .act = act,
-                               .store = store};
+                               .store = store,
+                               .store_pair = operand_pair};
         check_equal(t, &p, &e, ", an epilogue");
     }
 }

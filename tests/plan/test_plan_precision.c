@@ -420,6 +420,63 @@ static void test_tiles_or_bytes(void **state)
     }
 }
 
+enum { WRITTEN = 2 * 6 * 6 * 12 };
+
+/* Products behind one another, of every kind and two activations; kept: what is between them is wanted in f32 too. Returns how
+ * many write bytes themselves. */
+static int chain_of_bytes(float *y, lw_isa isa, lw_conv_mode mode, bool kept)
+{
+    plan_lab l;
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    static const char *const name[] = {"three", "one", "fc1", "fc2", "last"};
+    lw_edge_range edge[LW_COUNT(name)];
+    char weight[LW_COUNT(name)][24];
+    for (size_t i = 0; i < LW_COUNT(name); i++) {
+        snprintf(weight[i], sizeof weight[i], "%s.weight", name[i]);
+        edge[i] = (lw_edge_range){weight[i], 0.01f + 0.002f * (float)i, 100 + (int32_t)i};
+    }
+    lab_open_conv(&l, 2, isa, mode);
+    lw_val x = LAB_X(&l, "x", 2, 6, 6, 16), between[4];
+    lw_val h = between[0] =
+        lw_relu(l.g, lw_conv2d(&l.b, "three", x, 24, (lw_conv_opts){.kernel = 3, .pad = 1}));
+    h = between[1] = lw_conv2d(&l.b, "one", h, 20, (lw_conv_opts){.kernel = 1});
+    h = lw_reshape(l.g, h, lw_type_of(LW_F32, 3, 2, 36, 20));
+    h = between[2] = lw_silu(l.g, lw_linear(&l.b, "fc1", h, 40, true));
+    h = between[3] = lw_linear(&l.b, "fc2", h, 16, true);
+    h = lw_reshape(l.g, h, lw_type_of(LW_F32, 4, 2, 6, 6, 16));
+    lab_output(&l, "y", lw_conv2d(&l.b, "last", h, 12, (lw_conv_opts){.kernel = 3, .pad = 1}));
+    static const char *const out[] = {"a", "b", "c", "d"};
+    for (int i = 0; kept && i < 4; i++)
+        lab_output(&l, out[i], between[i]);
+    settle(&l);
+    compile(&l, &(lw_compile_opts){.opt = 1,
+                                   .dump = &text,
+                                   .dump_pass = "precision",
+                                   .precision = LW_NUM_S8,
+                                   .calibration = &(lw_calibration){edge, LW_COUNT(name)}});
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
+    memcpy(y, lw_exec_read(l.exec, "y"), sizeof(float) * WRITTEN);
+    lab_close(&l);
+    int written = 0;
+    for (const char *at = lw_str_c(&text); (at = strstr(at, " to u8")); at++)
+        written++;
+    return written;
+}
+
+/* A product that is read as bytes alone writes them, with the bits of a cast behind it. */
+static void test_bytes_written(void **state)
+{
+    (void)state;
+    static float want[WRITTEN], y[WRITTEN];
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa))
+        for (int mode = LW_CONV_MODE_AUTO; mode <= LW_CONV_MODE_WINOGRAD; mode++) {
+            assert_int_equal(chain_of_bytes(want, isa, (lw_conv_mode)mode, true), 0);
+            assert_int_equal(chain_of_bytes(y, isa, (lw_conv_mode)mode, false), 4);
+            assert_memory_equal(y, want, sizeof want);
+        }
+}
+
 /* A convolution behind upsampling reads bytes too, on summed weights: near f32 at every level. */
 static void test_upsampled(void **state)
 {
@@ -613,13 +670,14 @@ int main(int argc, char **argv)
 {
     update = argc > 1 && strcmp(argv[1], "--update") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_weight),   cmocka_unit_test(test_dumps),
-        cmocka_unit_test(test_shared_casts),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_agreement),       cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_attention),       cmocka_unit_test(test_patches),
-        cmocka_unit_test(test_tiles_or_bytes),  cmocka_unit_test(test_upsampled),
-        cmocka_unit_test(test_wide_bits),       cmocka_unit_test(test_three_bf16),
-        cmocka_unit_test(test_norm_read_twice), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_shared_weight),  cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_shared_casts),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_agreement),      cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_attention),      cmocka_unit_test(test_patches),
+        cmocka_unit_test(test_tiles_or_bytes), cmocka_unit_test(test_bytes_written),
+        cmocka_unit_test(test_upsampled),      cmocka_unit_test(test_wide_bits),
+        cmocka_unit_test(test_three_bf16),     cmocka_unit_test(test_norm_read_twice),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

@@ -26,20 +26,22 @@ static const void *weights(const lw_task *t)
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-static lw_epilogue epilogue(const conv_arg *a, const float *bias, const void *residual)
+static lw_epilogue epilogue(const lw_task *t, const float *bias, const void *residual)
 {
+    const conv_arg *a = t->arg;
     return (lw_epilogue){.bias = bias,
                          .residual = a->residual_low ? NULL : residual,
                          .residual_low = a->residual_low ? residual : NULL,
                          .ld_residual = a->ld_residual,
                          .act = a->act,
-                         .store = a->store};
+                         .store = a->store,
+                         .store_pair = t->in[LW_STORE_QUANT]};
 }
 
 static lw_epilogue forward_epilogue(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    lw_epilogue e = epilogue(a, t->in[2], t->in[3]);
+    lw_epilogue e = epilogue(t, t->in[2], t->in[3]);
     e.image_bias = t->in[5];
     e.ld_image_bias = a->s.O;
     return e;
@@ -98,7 +100,7 @@ static void forward_u8_task(const lw_task *t)
 
 static lw_epilogue data_grad_epilogue(const lw_task *t)
 {
-    return epilogue(t->arg, t->in[3], t->in[2]);
+    return epilogue(t, t->in[3], t->in[2]);
 }
 
 static void data_grad_task(const lw_task *t)
@@ -254,7 +256,7 @@ static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
                                   : lw_cpu_conv_way(c->dev, cpu_in(c, 0).dtype, &a->s, pass);
     a->pack = lw_cpu_pack_conv(c->k, way.num, &a->s, pass, way.tile);
     a->act = (lw_act)at->act;
-    a->store = at->store == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
+    a->store = lw_cpu_num(cpu_out(c, 0).dtype);
     return a;
 }
 
@@ -349,7 +351,7 @@ static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *const task
 
 int lw_cpu_lower_conv2d(cpu_lower *c)
 {
-    if (c->n->n_in > LW_CONV_PROJECT_X) /* lw_device.project is not here */
+    if (cpu_has(c, LW_CONV_PROJECT_X)) /* lw_device.project is not here */
         return lw_fail(LW_EUNSUPPORTED, "conv2d with a projection is not computed on the CPU");
     return lower_product(c, LW_CONV_FORWARD,
                          (lw_task_fn *const[CPU_NUMS]){forward_task, forward_bf16_task,

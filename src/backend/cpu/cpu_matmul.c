@@ -33,7 +33,8 @@ static lw_epilogue epilogue(const lw_task *t, lw_drop *room)
                      .residual_low = a->residual_low ? t->in[3] : NULL,
                      .ld_residual = a->ld_residual,
                      .act = a->act,
-                     .store = a->store};
+                     .store = a->store,
+                     .store_pair = t->in[LW_STORE_QUANT]};
     if (a->drop.per) {
         *room = a->drop;
         room->key = lw_rng_key_of(t->tick->seed, a->stream);
@@ -128,7 +129,7 @@ int lw_cpu_lower_matmul(cpu_lower *c)
     if (!a)
         return LW_ENOMEM;
     a->act = (lw_act)at->act;
-    a->store = at->store == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
+    a->store = lw_cpu_num(cpu_out(c, 0).dtype);
     a->packed = at->packed_n != 0;
     a->N = lw_type_last(cpu_out(c, 0));
     if (at->trans_a && at->trans_b)

@@ -34,7 +34,22 @@ bool lw_op_is_f32(const lw_graph *g, const lw_node *n, int i)
 
 lw_dtype lw_op_stored(int32_t store)
 {
-    return store == LW_BF16 ? LW_BF16 : LW_F32;
+    return store == LW_BF16 || store == LW_U8 ? (lw_dtype)store : LW_F32;
+}
+
+int lw_op_check_stored(const lw_graph *g, const lw_node *n, int32_t store)
+{
+    if ((store == LW_U8) != lw_op_is_quant(g, n, LW_STORE_QUANT) ||
+        (store == LW_U8 && in_type(g, n, 0).dtype == LW_F32))
+        return lw_op_fail(
+            g, n,
+            "a result of u8 needs f32[2] of scale and zero point, and operands that are not f32");
+    return 0;
+}
+
+const char *lw_op_stored_text(int32_t store)
+{
+    return store == LW_BF16 ? " to bf16" : store == LW_U8 ? " to u8" : "";
 }
 
 int lw_op_check_residual(const lw_graph *g, const lw_node *n, int i, lw_type y)

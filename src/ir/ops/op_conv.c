@@ -94,6 +94,7 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (!lw_op_packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type y = lw_op_conv_out(a, in_type(g, n, 0).dim[0]);
+    LW_TRY(lw_op_check_stored(g, n, a->store));
     y.dtype = lw_op_stored(a->store);
     LW_TRY(lw_op_conv_extras(g, n, 2, 3, y));
     if (has_in(n, 5) &&
@@ -111,6 +112,7 @@ static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (!lw_op_packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type dx = lw_op_conv_in(a, in_type(g, n, 0).dim[0]);
+    LW_TRY(lw_op_check_stored(g, n, a->store));
     dx.dtype = lw_op_stored(a->store);
     LW_TRY(lw_op_conv_extras(g, n, 3, 2, dx));
     return lw_op_one(out, dx);
@@ -219,8 +221,7 @@ void lw_op_conv_print_one(lw_str *s, const lw_attr_conv *a)
     if (a->pad_t | a->pad_l | a->pad_b | a->pad_r)
         lw_str_addf(s, " pad %d,%d,%d,%d", a->pad_t, a->pad_l, a->pad_b, a->pad_r);
     lw_str_add(s, lw_op_act_text(a->act));
-    if (a->store == LW_BF16)
-        lw_str_add(s, " to bf16");
+    lw_str_add(s, lw_op_stored_text(a->store));
 }
 
 static void product_conv(const lw_graph *g, const lw_node *n, lw_product *out)

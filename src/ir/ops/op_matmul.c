@@ -44,8 +44,9 @@ static int infer_matmul(const lw_graph *g, const lw_node *n, lw_infer *out)
         return lw_op_fail(g, n, "rows that are dropped need ids, and a multiple of 4 columns");
     lw_type t = a->trans_a ? lw_type_of(LW_F32, 2, (int32_t)m, (int32_t)n1) : ta;
     t.dim[t.rank - 1] = (int32_t)n1;
+    LW_TRY(lw_op_check_stored(g, n, a->store));
     t.dtype = lw_op_stored(a->store);
-    if (t.dtype == LW_BF16 && a->trans_a)
+    if (t.dtype != LW_F32 && a->trans_a)
         return lw_op_fail(g, n, "a weight gradient is f32");
     LW_TRY(lw_op_check_residual(g, n, 3, t));
     return lw_op_one(out, t);
@@ -91,8 +92,7 @@ static void print_matmul(lw_str *s, const lw_node *n)
 {
     const lw_attr_matmul *a = n->attr;
     lw_str_addf(s, "%s%s%s%s%s", a->trans_a ? "a' " : "a ", a->trans_b ? "b'" : "b",
-                lw_op_act_text(a->act), a->packed_n ? " packed" : "",
-                a->store == LW_BF16 ? " to bf16" : "");
+                lw_op_act_text(a->act), a->packed_n ? " packed" : "", lw_op_stored_text(a->store));
     if (has_in(n, 5))
         lw_str_addf(s, " drop %g", (double)a->drop);
 }

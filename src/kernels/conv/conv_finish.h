@@ -4,6 +4,7 @@
 #ifndef LW_KERNELS_CONV_FINISH_H
 #define LW_KERNELS_CONV_FINISH_H
 
+#include "kernels/cast/cast_bytes.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/simd/simd_act.h"
 #include "kernels/tile/unroll.h"
@@ -20,7 +21,7 @@ static vf __attribute__((noinline, unused)) lw_finish_curve_low(vf s, lw_act act
 
 /* Stores channels [n, n + lanes) of `count` pixels of a line (a constant where this is called), of which the first is pixel
  * number `row`, at element `at` of y, and neighbours are `ld` elements apart; s: their sums. low, a constant: y, and what is
- * added, may be bf16. One step of the epilogue after the other, instead of all questions at each pixel. */
+ * added, may be bf16, and y bytes. One step of the epilogue after the other, instead of all questions at each pixel. */
 LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const int count,
                               const lw_epilogue *e, vf bias, vf image_bias, ptrdiff_t row,
                               ptrdiff_t n, const ptrdiff_t lanes, const bool low)
@@ -48,9 +49,12 @@ LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const 
         EACH s[k] = v_curve(s[k], LW_ACT_SILU);
     else if (e->act != LW_ACT_NONE)
         EACH s[k] = lw_finish_curve(s[k], e->act);
-    if (low && e->store == LW_NUM_BF16)
+    if (low && e->store == LW_NUM_BF16) {
         EACH v_store_bf16_n((lw_bf16 *)y + OUT, s[k], lanes);
-    else
+    } else if (low && e->store == LW_NUM_S8) {
+        const lw_byte_rule rule = lw_byte_rule_of(e->store_pair[0], (int32_t)e->store_pair[1]);
+        EACH v_store_bytes((uint8_t *)y + OUT, s[k], &rule, lanes);
+    } else
         EACH v_store_n((float *)y + OUT, s[k], lanes);
 #undef EACH
 #undef RESIDUAL

@@ -21,7 +21,7 @@ typedef struct lw_conv_steps {
 typedef struct lw_conv_job {
     const float *in, *packed; /* 32-bit words, see gemm_tile.h */
     float *out;               /* pixels of floats, or */
-    lw_bf16 *low;             /* NULL, or pixels of bf16, of pitch out_pitch too, and */
+    lw_rounded low;           /* or pixels of bf16 or bytes, of pitch out_pitch too, and */
     float *apart;             /* LW_CONV_APART floats, where sums wait between blocks of taps */
     const lw_epilogue *e;
     lw_num num;

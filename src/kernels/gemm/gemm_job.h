@@ -8,9 +8,25 @@
 /* Words between rows that were split: whole lines, of which one more keeps them out of one another's sets of a cache. */
 enum { LW_SPLIT_PITCH = LW_WIDE_DEPTH + 16 };
 
+/* Where rounded results go; at NULL: nowhere, they are f32. */
+typedef struct lw_rounded {
+    void *at;
+    ptrdiff_t size; /* bytes of an element */
+} lw_rounded;
+static inline lw_rounded lw_rounded_of(const lw_epilogue *e, void *out)
+{
+    if (!e || e->store == LW_NUM_F32)
+        return (lw_rounded){0};
+    return (lw_rounded){out, e->store == LW_NUM_BF16 ? (ptrdiff_t)sizeof(lw_bf16) : 1};
+}
+static inline void *lw_rounded_at(lw_rounded r, ptrdiff_t element)
+{
+    return (char *)r.at + element * r.size;
+}
+
 typedef struct lw_gemm_job {
     float *c;                /* rows of floats, or */
-    lw_bf16 *low;            /* NULL, or rows of bf16, of pitch ldc too */
+    lw_rounded low;          /* or rows of bf16 or bytes, of pitch ldc too */
     const float *a, *packed; /* 32-bit words, see gemm_tile.h */
     ptrdiff_t ldc, lda;      /* elements of c or low, words of a (numbers, where these are split) */
     ptrdiff_t M, N, K;       /* K in elements */

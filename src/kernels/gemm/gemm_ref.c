@@ -3,6 +3,8 @@
  * Packed weights are a plain [N][K] copy; tasks take equal shares of rows. */
 #include <math.h>
 
+#include "kernels/cast/cast.h"
+
 #define REF_A float
 #define REF_B float
 #define REF_VALUE(v) ((double)(v))
@@ -44,6 +46,10 @@ void lw_store_ref(void *y, ptrdiff_t at, double sum, const lw_epilogue *e, ptrdi
     float *out = (float *)y + at;
     if (e && e->store == LW_NUM_BF16)
         ((lw_bf16 *)y)[at] = lw_bf16_of_f32(lw_epilogue_ref(sum, 0.0f, e, image, row, n));
+    else if (e && e->store == LW_NUM_S8)
+        lw_cast_f32_to_u8_ref((uint8_t *)y + at,
+                              &(float){lw_epilogue_ref(sum, 0.0f, e, image, row, n)}, 1,
+                              e->store_pair[0], (int32_t)e->store_pair[1]);
     else
         *out = lw_epilogue_ref(sum, e && e->accumulate ? *out : 0.0f, e, image, row, n);
 }

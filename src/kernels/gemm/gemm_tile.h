@@ -98,8 +98,10 @@ typedef struct lw_tile {
     const float *bias;             /* [cols] or NULL */
     const float *const *add[2];    /* [rows] each, or NULL: image bias rows and residual rows */
     const lw_bf16 *const *add_low; /* [rows] or NULL: residual rows of bf16, not of f32 tiles */
-    lw_bf16 *const *
-        low; /* [rows] or NULL: finished sums are rounded to here. c holds those of a curve before */
+    /* [rows] or NULL: finished sums are rounded to here, to bf16, or with `pair`, {scale, zero point}, to bytes. c holds those
+     * of a curve, and what becomes bytes, before. */
+    void *const *low;
+    const float *pair;
     int ask_ends;         /* 1: results and residuals are asked for meanwhile (lw_tile_ask_ends) */
     const uint32_t *keep; /* [rows][LW_TILE_COLS] or NULL: ones, or 0 where a sum becomes 0, behind
                              the bias; the others are multiplied by keep_scale */
@@ -118,7 +120,7 @@ LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i, const int narrow)
 {
     const ptrdiff_t bytes = t->cols * (ptrdiff_t)sizeof(float), half = bytes / 2;
     if (narrow && t->low)
-        lw_fetch(t->low[i], 0, half, LW_FETCH_L2_WRITE);
+        lw_fetch(t->low[i], 0, t->pair ? half / 2 : half, LW_FETCH_L2_WRITE);
     else
         lw_fetch(t->c[i], 0, bytes, LW_FETCH_L2_WRITE);
     if (t->add[1])
