@@ -114,19 +114,28 @@ typedef struct lw_tile {
 } lw_tile;
 typedef void lw_tile_fn(const lw_tile *t);
 
-/* The lines of row i that are touched only when sums are finished, results and residuals, which `narrow` tiles may have in
- * bf16. To the second cache: fetches to the first would wait in line with the panel's. */
-LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i, const int narrow)
+/* Bytes from a row of a tile to the one as far down in the tile below, where rows of results are evenly apart. */
+LW_WORD ptrdiff_t lw_tile_below(const void *row0, const void *row1, ptrdiff_t rows)
 {
+    return rows * ((const char *)row1 - (const char *)row0);
+}
+
+/* The lines of row i that are touched only when sums are finished, results and residuals, which `narrow` tiles may have in
+ * bf16. To the second cache: fetches to the first would wait in line with the panel's. below: of the tile below instead. A tile
+ * of few steps is finished before memory answers; the one below has the same columns a whole turn of panels later. */
+LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i, const int narrow, const bool below)
+{
+#define BELOW(row) (below && t->rows > 1 ? lw_tile_below((row)[0], (row)[1], t->rows) : 0)
     const ptrdiff_t bytes = t->cols * (ptrdiff_t)sizeof(float), half = bytes / 2;
     if (narrow && t->low)
-        lw_fetch(t->low[i], 0, t->pair ? half / 2 : half, LW_FETCH_L2_WRITE);
+        lw_fetch(t->low[i], BELOW(t->low), t->pair ? half / 2 : half, LW_FETCH_L2_WRITE);
     else
-        lw_fetch(t->c[i], 0, bytes, LW_FETCH_L2_WRITE);
+        lw_fetch(t->c[i], BELOW(t->c), bytes, LW_FETCH_L2_WRITE);
     if (t->add[1])
-        lw_fetch(t->add[1][i], 0, bytes, LW_FETCH_L2);
+        lw_fetch(t->add[1][i], BELOW(t->add[1]), bytes, LW_FETCH_L2);
     if (narrow && t->add_low)
-        lw_fetch(t->add_low[i], 0, half, LW_FETCH_L2);
+        lw_fetch(t->add_low[i], BELOW(t->add_low), half, LW_FETCH_L2);
+#undef BELOW
 }
 lw_tile_fn LWV_BASE(lw_tile_run);
 /* Steps of two bf16, f32 sums; steps of four u8 and s8, s32 sums from quant->start. */
