@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/summary.h"
 
 int lw_parse_i64(const char *text, int64_t *out)
 {
@@ -81,8 +82,8 @@ const char *lw_fmt_time(char buf[32], double seconds)
 
 const char *lw_f64_text(char buf[32], double x)
 {
-    if (isnan(x)) {
-        snprintf(buf, 32, "nan");
+    if (!isfinite(x)) {
+        snprintf(buf, 32, "%s", lw_not_finite_text(x));
         return buf;
     }
     for (int digits = 15; digits <= 17; digits++) {

@@ -63,7 +63,7 @@ void lw_table_number(lw_table *t, double v, int digits)
     if (isnan(v)) {
         add(t, "-");
     } else if (isinf(v)) {
-        lw_table_cell(t, v > 0 ? "inf" : "-inf");
+        lw_table_cell(t, "%s", lw_not_finite_text(v));
     } else if (a != 0 && (a >= 1e6 || a < 1e-4)) {
         lw_table_cell(t, "%.*e", digits - 1, v);
     } else {

@@ -25,7 +25,7 @@ bool lw_op_is_f32(const lw_graph *g, const lw_node *n, int i);
 /* The element type of a product's result, and whether there is a rule for its bytes just where it has such. */
 lw_dtype lw_op_stored(int32_t store);
 int lw_op_check_stored(const lw_graph *g, const lw_node *n, int32_t store);
-/* How dumps say it: "" or " to bf16". */
+/* How dumps say it: "", " to bf16" or " to u8". */
 const char *lw_op_stored_text(int32_t store);
 /* Residual i of a result y: f32, or bf16 where operands are not f32. */
 int lw_op_check_residual(const lw_graph *g, const lw_node *n, int i, lw_type y);

@@ -38,9 +38,12 @@ bool lw_rescale_applies(const lw_conv_shape *s, lw_conv_pass pass);
  * tiles stand out of the picture so far that nothing is saved, and no smaller picture of one tile, whose 36 numbers come from
  * memory for a few products. Of the time of F(4x4,3x3) over the upsampled picture, and of computing directly, 8 pictures:
  *
- *                     avx2 (Zen 3)                                            avx512 (Zen 5, one and two threads)
- *   grows             256 @ 8, 16 .63, .62; 64 @ 8 .78; 32, 16 @ 16 .94, 1.0  256 @ 8, 16 .79, .73 and .82, .72; 64 @ 8 .80; 32, 16 @ 16 .94, 1.1
- *   shrinks           256 @ 8 .62; 128 @ 16 .66; 64 @ 8 .91; 32 @ 16 1.2      256 @ 8 .77 and .87; 128 @ 16 .82 and 1.08; one picture 1.2, 1.3
+ *   avx2 (Zen 3)      grows      256 @ 8, 16 .63, .62       64 @ 8 .78      32 @ 16 .94      16 @ 8 1.0
+ *                     shrinks    256 @ 8 .62                128 @ 16 .66    64 @ 8 .91       32 @ 16 1.2
+ *   avx512 (Zen 5)    grows      256 @ 8, 16 .79, .73       64 @ 8 .80      32 @ 16 .94      16 @ 16 1.1
+ *                                of two threads .82, .72
+ *                     shrinks    256 @ 8 .77                128 @ 16 .82
+ *                                of two threads .87         1.08            of one picture 1.2, 1.3
  */
 bool lw_rescale_pays(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode);
 

@@ -39,7 +39,7 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
 /*
  * `tile` below is such a side, or what this makes of it, of f32 and u8; the same bits:
  *
- *   0                   of u8: directly, where weights come from memory for one tile (of all images)
+ *   0                   of u8: directly, where weights come from memory for one tile (of all images; eight at avx512bf16)
  *   LW_WINOGRAD_PLAIN   f32: filters are packed as they are, 9 instead of 36 or 16 numbers, and transformed on the way to the
  *                       products. That is slower from a cache, and faster where weights come from memory for a few
  *                       tiles (of all images).

@@ -13,8 +13,8 @@ enum {
     PLAIN_COLS = 16, /* of a task: a panel of AVX-512, two of AVX2 */
     PLAIN_TILES = 4, /* of all images: each point of a filter is used as often */
     BYTES_TILES = 1, /* of all images, of u8: points of s16 are eight times a filter's bytes .. */
-    BYTES_TILES_AVX512 = 8, /* .. which AVX-512 multiplies in half the time of AVX2 */
-    PLAIN_WEIGHTS = 8192,   /* pairs of channels: 1.1 MiB of 4x4, from behind the second cache */
+    BYTES_TILES_AVX512BF16 = 8, /* .. which are multiplied in half the time there */
+    PLAIN_WEIGHTS = 8192, /* pairs of channels: 1.1 MiB of 4x4, from behind the second cache */
     /* Words of the weights that a part of the points reads: 12 us from memory for a thread alone, of which many
      * threads take longer, since they share it. */
     PART_LEAST = 65536,
@@ -153,7 +153,7 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
         return tile;
     const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(s->H, tile) * LW_CEIL_DIV(s->W, tile);
     const int few = num == LW_NUM_F32          ? PLAIN_TILES
-                    : isa >= LW_ISA_AVX512BF16 ? BYTES_TILES_AVX512
+                    : isa >= LW_ISA_AVX512BF16 ? BYTES_TILES_AVX512BF16
                                                : BYTES_TILES;
     if (tiles <= few && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
         return num == LW_NUM_F32 ? tile | LW_WINOGRAD_PLAIN : 0;
