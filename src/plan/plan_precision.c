@@ -20,8 +20,8 @@
  *
  * Where the device has values of bf16, a group norm reads what a product made as it lies there, and so does
  * a product that adds it: between convolutions of a network of pictures nothing is f32, and skip
- * concatenations are bf16, and so is what the first layer's product of f32 makes, where the device lets it. Not the stream of a
- * transformer, which its LayerNorms read in f32.
+ * concatenations are bf16, and so is what the first layer's product of f32 makes, where the device lets it; where products
+ * read bytes of it, these are made of the bf16. Not the stream of a transformer, which its LayerNorms read in f32.
  *
  * Attention reads and writes bf16 likewise (under int8 where the device does not say that f32 is faster), and its
  * gradient reads it: scores that are made again there are the same ones. Patches, a convolution
@@ -189,10 +189,10 @@ static bool takes_either(const precision *p, const lw_graph *g, const lw_node *n
     return num != LW_NUM_F32 && lw_node_product(g, n, &f) && f.residual == i;
 }
 
-/* Is v made in bf16 alone, if what makes it can? */
+/* Is v made in bf16 alone, if what makes it can? Its bytes, if any, are then those of what bf16 holds. */
 static bool low_alone(const typed_val *v)
 {
-    return !v->f32 && !v->u8 && (v->bf16 || v->either);
+    return !v->f32 && (v->bf16 || v->either);
 }
 
 /* A concatenation of such a value, of whole words of two. */

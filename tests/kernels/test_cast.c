@@ -72,6 +72,11 @@ static void lengths(check *t)
         k.f32_to_u8(c, y, n, 0.05f, zero);
         ref.f32_to_u8(want_c, y, n, 0.05f, zero);
         check_same(t, c, want_c, u, "f32 to u8, n=%td", n);
+        k.f32_to_bf16(b, y, n);
+        k.bf16_to_u8(c, b, n, 0.05f, zero);
+        k.bf16_to_f32(back, b, n);
+        ref.f32_to_u8(want_c, back, n, 0.05f, zero);
+        check_same(t, c, want_c, u, "bf16 to u8, n=%td", n);
         k.u8_to_f32(back, c, n, 0.05f, zero);
         ref.u8_to_f32(want_f, c, n, 0.05f, zero);
         check_same(t, back, want_f, u * sizeof *back, "u8 to f32, n=%td", n);

@@ -42,6 +42,16 @@ static void to_u8_task(const lw_task *t)
                              (const float *)t->in[0] + at * a->pitch, n, q[0], (int32_t)q[1]);
 }
 
+static void bf16_to_u8_task(const lw_task *t)
+{
+    const cast_arg *a = t->arg;
+    const float *q = t->in[1];
+    int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index);
+    for (ptrdiff_t n = run_of(a, end - at); at < end; at += n / a->row)
+        a->k->cast.bf16_to_u8((uint8_t *)t->out[0] + at * a->row,
+                              (const lw_bf16 *)t->in[0] + at * a->pitch, n, q[0], (int32_t)q[1]);
+}
+
 int lw_cpu_lower_cast(cpu_lower *c)
 {
     cast_arg *a = lw_cpu_arg(c, sizeof *a);
@@ -53,7 +63,7 @@ int lw_cpu_lower_cast(cpu_lower *c)
     a->pitch = cpu_in_pitch(c, 0);
     a->r = cpu_split(lw_type_count(t) / a->row, a->row);
     lw_cpu_phase(c,
-                 t.dtype == LW_U8     ? to_u8_task
+                 t.dtype == LW_U8 ? (cpu_in(c, 0).dtype == LW_BF16 ? bf16_to_u8_task : to_u8_task)
                  : t.dtype == LW_BF16 ? to_bf16_task
                                       : from_bf16_task,
                  cpu_range_tasks(a->r));

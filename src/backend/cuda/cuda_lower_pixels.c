@@ -216,7 +216,7 @@ static void cast_task(const lw_task *t)
     a.y = t->out[0];
     a.x = t->in[0];
     a.quant = t->in[1];
-    const uintptr_t from = a.kind == LW_CUDA_TO_F32 ? 8 : 16;
+    const uintptr_t from = a.kind == LW_CUDA_TO_F32 || a.kind == LW_CUDA_BF16_TO_U8 ? 8 : 16;
     const uintptr_t to = a.kind == LW_CUDA_TO_F32 ? 16 : a.kind == LW_CUDA_TO_BF16 ? 8 : 4;
     a.wide = (uintptr_t)a.x % from == 0 && (uintptr_t)a.y % to == 0;
     lw_cuda_launch(s->step.d, LW_CUDA_cast, lw_cuda_blocks(LW_CUDA_cast, LW_CEIL_DIV(a.n, 4)), 1,
@@ -230,7 +230,8 @@ int lw_cuda_lower_cast(cuda_lower *c)
     if (!s)
         return LW_ENOMEM;
     s->a.n = lw_type_count(y);
-    s->a.kind = y.dtype == LW_U8     ? LW_CUDA_TO_U8
+    s->a.kind = y.dtype == LW_U8
+                    ? (cuda_in(c, 0).dtype == LW_BF16 ? LW_CUDA_BF16_TO_U8 : LW_CUDA_TO_U8)
                 : y.dtype == LW_BF16 ? LW_CUDA_TO_BF16
                                      : LW_CUDA_TO_F32;
     return 0;

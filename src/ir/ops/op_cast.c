@@ -5,7 +5,7 @@
 static bool can_cast(lw_dtype from, lw_dtype to)
 {
     if (from == LW_BF16)
-        return to == LW_F32;
+        return to == LW_F32 || to == LW_U8;
     return from == LW_F32 && (to == LW_BF16 || to == LW_U8);
 }
 
@@ -75,7 +75,7 @@ static int infer_cast(const lw_graph *g, const lw_node *n, lw_infer *out)
     lw_type t = in_type(g, n, 0);
     lw_dtype to = (lw_dtype)((const lw_attr_cast *)n->attr)->to;
     if (!can_cast(t.dtype, to))
-        return lw_op_fail(g, n, "casts are f32 to bf16 or u8, and bf16 to f32");
+        return lw_op_fail(g, n, "casts are f32 to bf16, bf16 to f32, and both to u8");
     if ((to == LW_U8) != lw_op_is_quant(g, n, 1))
         return lw_op_fail(g, n, "u8 and f32[2] of scale and zero point belong together");
     t.dtype = to;

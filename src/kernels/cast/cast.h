@@ -5,7 +5,7 @@
  * Every function works on n contiguous elements; out and x do not overlap. The results have the
  * same bits at every ISA level.
  *
- * Cost: 4 bytes on one side and 2 (bf16) or 1 (u8) on the other an element. Bound by memory;
+ * Cost: 4 or 2 bytes on one side and 2 (bf16) or 1 (u8) on the other an element. Bound by memory;
  * products read what it writes while a cache still holds it. It has no figure of its own.
  */
 #ifndef LW_KERNELS_CAST_H
@@ -21,6 +21,9 @@ typedef void lw_cast_bf16_to_f32_fn(float *out, const lw_bf16 *x, ptrdiff_t n);
  * 0..255. */
 typedef void lw_cast_f32_to_u8_fn(uint8_t *out, const float *x, ptrdiff_t n, float scale,
                                   int32_t zero);
+/* The same of the numbers that x stands for. */
+typedef void lw_cast_bf16_to_u8_fn(uint8_t *out, const lw_bf16 *x, ptrdiff_t n, float scale,
+                                   int32_t zero);
 /* out = scale * (x - zero). */
 typedef void lw_cast_u8_to_f32_fn(float *out, const uint8_t *x, ptrdiff_t n, float scale,
                                   int32_t zero);
@@ -32,6 +35,7 @@ struct lw_cast_kernels {
     lw_cast_f32_to_bf16_fn *f32_to_bf16;
     lw_cast_bf16_to_f32_fn *bf16_to_f32;
     lw_cast_f32_to_u8_fn *f32_to_u8;
+    lw_cast_bf16_to_u8_fn *bf16_to_u8;
     lw_cast_u8_to_f32_fn *u8_to_f32;
     lw_cast_range_fn *range;
 };

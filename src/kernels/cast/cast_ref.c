@@ -16,15 +16,25 @@ void lw_cast_bf16_to_f32_ref(float *out, const lw_bf16 *x, ptrdiff_t n)
         out[i] = lw_bf16_to_f32(x[i]);
 }
 
+static uint8_t byte_of(float x, float scale, int32_t zero)
+{
+    const float lo = (float)-zero, hi = (float)(255 - zero);
+    float v = x * (1.0f / scale);
+    v = v > lo ? v : lo; /* NaN too */
+    v = v < hi ? v : hi;
+    return (uint8_t)((int32_t)lrintf(v) + zero);
+}
+
 void lw_cast_f32_to_u8_ref(uint8_t *out, const float *x, ptrdiff_t n, float scale, int32_t zero)
 {
-    const float inverse = 1.0f / scale, lo = (float)-zero, hi = (float)(255 - zero);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        float v = x[i] * inverse;
-        v = v > lo ? v : lo; /* NaN too */
-        v = v < hi ? v : hi;
-        out[i] = (uint8_t)((int32_t)lrintf(v) + zero);
-    }
+    for (ptrdiff_t i = 0; i < n; i++)
+        out[i] = byte_of(x[i], scale, zero);
+}
+
+void lw_cast_bf16_to_u8_ref(uint8_t *out, const lw_bf16 *x, ptrdiff_t n, float scale, int32_t zero)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        out[i] = byte_of(lw_bf16_to_f32(x[i]), scale, zero);
 }
 
 void lw_cast_u8_to_f32_ref(float *out, const uint8_t *x, ptrdiff_t n, float scale, int32_t zero)

@@ -288,8 +288,8 @@ typedef struct lw_cuda_frames {
     int32_t y_of[3], u_of[3], v_of[3];
 } lw_cuda_frames;
 
-/* f32 to bf16, bf16 to f32, f32 to u8 */
-enum { LW_CUDA_TO_BF16, LW_CUDA_TO_F32, LW_CUDA_TO_U8 };
+/* f32 to bf16, bf16 to f32, f32 to u8, bf16 to u8 */
+enum { LW_CUDA_TO_BF16, LW_CUDA_TO_F32, LW_CUDA_TO_U8, LW_CUDA_BF16_TO_U8 };
 typedef struct lw_cuda_cast {
     void *y;
     const void *x;

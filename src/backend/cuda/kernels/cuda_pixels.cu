@@ -175,43 +175,47 @@ LW_ON_DEVICE uint8_t cast_u8(float v, float by, int32_t zero)
     return (uint8_t)((int32_t)lrintf(v) + zero);
 }
 
+LW_ON_DEVICE uint32_t cast_four_u8(const float *x, float by, int32_t zero)
+{
+    return cast_u8(x[0], by, zero) | (uint32_t)cast_u8(x[1], by, zero) << 8 |
+           (uint32_t)cast_u8(x[2], by, zero) << 16 | (uint32_t)cast_u8(x[3], by, zero) << 24;
+}
+
 /* A thread for four. */
 LW_KERNEL(cast, lw_cuda_cast, 256)
 {
-    float by = 1.0f;
-    int32_t zero = 0;
-    if (a.kind == LW_CUDA_TO_U8) {
-        by = 1.0f / a.quant[0];
-        zero = (int32_t)a.quant[1];
-    }
+    const bool from_bf16 = a.kind == LW_CUDA_TO_F32 || a.kind == LW_CUDA_BF16_TO_U8;
+    const bool to_u8 = a.kind == LW_CUDA_TO_U8 || a.kind == LW_CUDA_BF16_TO_U8;
+    const float by = to_u8 ? 1.0f / a.quant[0] : 1.0f;
+    const int32_t zero = to_u8 ? (int32_t)a.quant[1] : 0;
     LW_EACH(q, (a.n + 3) / 4)
     {
         const int64_t e = q * 4;
         if (a.wide && e + 4 <= a.n) {
-            if (a.kind == LW_CUDA_TO_F32) {
-                const lw_words x = ((const lw_words *)a.x)[q];
-                ((lw_quad *)a.y)[q] = (lw_quad){{x.v[0] << 16, x.v[0] & 0xffff0000u, x.v[1] << 16,
-                                                 x.v[1] & 0xffff0000u}};
-                continue;
-            }
-            const lw_four x = ((const lw_four *)a.x)[q];
-            if (a.kind == LW_CUDA_TO_BF16)
-                ((lw_words *)a.y)[q] = (lw_words){
-                    {lw_bf16_bits(x.v[0]) | (uint32_t)lw_bf16_bits(x.v[1]) << 16,
-                     lw_bf16_bits(x.v[2]) | (uint32_t)lw_bf16_bits(x.v[3]) << 16}};
+            float x[4];
+            if (from_bf16)
+                lw_read_bf16(x, (const uint16_t *)a.x + e, 4);
             else
-                ((uint32_t *)a.y)[q] = cast_u8(x.v[0], by, zero) |
-                                       (uint32_t)cast_u8(x.v[1], by, zero) << 8 |
-                                       (uint32_t)cast_u8(x.v[2], by, zero) << 16 |
-                                       (uint32_t)cast_u8(x.v[3], by, zero) << 24;
+                lw_read(x, (const float *)a.x + e, 4);
+            if (a.kind == LW_CUDA_TO_F32)
+                lw_write((float *)a.y + e, x, 4);
+            else if (to_u8)
+                ((uint32_t *)a.y)[q] = cast_four_u8(x, by, zero);
+            else
+                ((lw_words *)a.y)[q] = (lw_words){
+                    {lw_bf16_bits(x[0]) | (uint32_t)lw_bf16_bits(x[1]) << 16,
+                     lw_bf16_bits(x[2]) | (uint32_t)lw_bf16_bits(x[3]) << 16}};
             continue;
         }
-        for (int64_t k = e; k < e + 4 && k < a.n; k++)
+        for (int64_t k = e; k < e + 4 && k < a.n; k++) {
+            const float x = from_bf16 ? lw_bf16_to_float(((const uint16_t *)a.x)[k])
+                                      : ((const float *)a.x)[k];
             if (a.kind == LW_CUDA_TO_F32)
-                ((float *)a.y)[k] = lw_bf16_to_float(((const uint16_t *)a.x)[k]);
-            else if (a.kind == LW_CUDA_TO_BF16)
-                ((uint16_t *)a.y)[k] = lw_bf16_bits(((const float *)a.x)[k]);
+                ((float *)a.y)[k] = x;
+            else if (to_u8)
+                ((uint8_t *)a.y)[k] = cast_u8(x, by, zero);
             else
-                ((uint8_t *)a.y)[k] = cast_u8(((const float *)a.x)[k], by, zero);
+                ((uint16_t *)a.y)[k] = lw_bf16_bits(x);
+        }
     }
 }
