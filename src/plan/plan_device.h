@@ -127,6 +127,8 @@ typedef struct lw_device {
     bool bf16_values;
     /* May products of f32 write bf16, too? */
     bool f32_to_bf16;
+    /* Are there maxima of windows of bf16 and of bytes? */
+    bool narrow_maxima;
     /* Is product, or attention, n faster in f32 than on operands of type `num`? NULL: no. */
     bool (*wide)(void *self, const lw_graph *g, const lw_node *n, lw_num num);
     /* Is this chain of convolutions on so many pictures faster strip by strip? NULL: no. */

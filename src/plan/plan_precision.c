@@ -26,7 +26,9 @@
  * Attention reads and writes bf16 likewise (under int8 where the device does not say that f32 is faster), and its
  * gradient reads it: scores that are made again there are the same ones. Patches, a convolution
  * whose stride is its kernel, of too few channels for a narrow one are the rows of a matrix product
- * under bf16. Must not change anything else.
+ * under bf16. A first layer of stride 2 is one of stride 1 on pixels of 2 x 2 (space to depth), whose channels fill
+ * words, where the device multiplies bf16 faster than f32; maxima of windows are those of bf16 or of bytes where their result is read
+ * as that. Must not change anything else.
  */
 #include "plan/plan_pass.h"
 
@@ -148,6 +150,49 @@ static bool low_patches(const precision *p, const lw_graph *g, const lw_node *n)
            a->kh * a->kw * x.dim[3] % 2 == 0 && a->o >= THIN;
 }
 
+/* Space to depth: n, of stride 2 and few channels, as a convolution of stride 1 on [B, H/2, W/2, 4C]. Its window begins at an
+ * even pixel, so many before n's own, and is filled up to whole steps of two with zeros. */
+typedef struct halved {
+    lw_attr_conv conv;
+    int lo[3], hi[3]; /* zeros around the filter [KH,KW,C] */
+} halved;
+
+static bool halve_axis(int32_t size, int32_t out, int32_t *kernel, int32_t *before, int32_t *after,
+                       int *lo, int *hi)
+{
+    const int32_t k = *kernel;
+    *lo = *before % 2;
+    *before = (*before + *lo) / 2;
+    *kernel = LW_CEIL_DIV(k + *lo, 2);
+    *hi = 2 * *kernel - k - *lo;
+    *after = out - size / 2 - *before + *kernel - 1;
+    return size % 2 == 0 && *after >= 0 && *after < *kernel;
+}
+
+static bool can_halve(const precision *p, const lw_graph *g, const lw_node *n, halved *h)
+{
+    enum { LEAST = 5 }; /* of 3x3 the zeros would cost what words of two gain */
+    const lw_attr_conv *a = n->attr;
+    if (n->op != LW_OP_CONV2D || n->backward || possible_num(p, g, n) != LW_NUM_F32)
+        return false;
+    const lw_type x = lw_val_type(g, n->in[0]), y = lw_val_type(g, n->out[0]);
+    for (int i = 3; i < n->n_in; i++)
+        if (lw_val_ok(n->in[i]))
+            return false;
+    if (a->stride != 2 || a->kh < LEAST || a->kw < LEAST || x.dim[3] >= THIN ||
+        4 * x.dim[3] < THIN || a->o < THIN || !p->dev->wide ||
+        p->dev->wide(p->dev->self, g, n, LW_NUM_BF16))
+        return false;
+    *h = (halved){.conv = *a};
+    lw_attr_conv *to = &h->conv;
+    to->stride = 1;
+    to->c = 4 * x.dim[3];
+    to->h = x.dim[1] / 2;
+    to->w = x.dim[2] / 2;
+    return halve_axis(x.dim[1], y.dim[1], &to->kh, &to->pad_t, &to->pad_b, &h->lo[0], &h->hi[0]) &&
+           halve_axis(x.dim[2], y.dim[2], &to->kw, &to->pad_l, &to->pad_r, &h->lo[1], &h->hi[1]);
+}
+
 /* Is input i of a product an activation? */
 static bool is_activation(const lw_graph *g, const lw_node *n, int i)
 {
@@ -205,10 +250,25 @@ static bool low_concat(const precision *p, const lw_graph *g, const lw_node *n)
     return lw_type_last(a) % 2 == 0 && lw_type_last(b) % 2 == 0;
 }
 
+/* The type that maxima of windows have: that in which all read them. */
+static lw_num pooled_num(const precision *p, const lw_node *n)
+{
+    const typed_val *v = &p->val[n->out[0].id];
+    if (n->op != LW_OP_POOL || !((const lw_attr_pool *)n->attr)->max || !p->dev->narrow_maxima)
+        return LW_NUM_F32;
+    if (low_alone(v))
+        return LW_NUM_BF16;
+    return v->u8 && !v->f32 ? LW_NUM_S8 : LW_NUM_F32;
+}
+
 static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
 {
-    lw_num num = low_patches(p, g, n) ? LW_NUM_BF16 : operand_num(p, g, n);
+    halved h;
+    lw_num num = low_patches(p, g, n) || can_halve(p, g, n, &h) ? LW_NUM_BF16
+                                                                : operand_num(p, g, n);
     note_gap(p, g, n);
+    if (n->op == LW_OP_POOL)
+        num = pooled_num(p, n);
     for (int i = 0; i < n->n_in; i++) {
         typed_val *v = &p->val[n->in[i].id];
         if (takes_either(p, g, n, num, i)) {
@@ -226,7 +286,7 @@ static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
         v->f32_again |= as == LW_NUM_F32 && n->backward;
         v->bf16 |= as == LW_NUM_BF16;
         if (as == LW_NUM_S8) { /* the first consumer's range: all have seen the same value */
-            v->edge = edge_of(p, g, n);
+            v->edge = n->op == LW_OP_POOL ? p->val[n->out[0].id].edge : edge_of(p, g, n);
             v->u8 = true;
         }
     }
@@ -308,8 +368,10 @@ static int emit_reshape(lw_rewrite *r, const lw_node *n, precision *p)
         r->map[n->out[0].id] = reshape_as(r, lw_rewrite_map(r, n->in[0]), t);
     if (out->bf16 || (either && low))
         out->as_bf16 = reshape_as(r, in->as_bf16, t);
-    if (out->u8)
+    if (out->u8) {
         out->as_u8 = reshape_as(r, in->as_u8, t);
+        out->edge = in->edge;
+    }
     lw_scope_set(r->to, up);
     return lw_graph_error(r->to);
 }
@@ -405,6 +467,21 @@ static bool emit_patches(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     return true;
 }
 
+/* The maxima of bytes are bytes of the same range. */
+static bool emit_pool(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    const lw_num num = pooled_num(p, n);
+    if (num == LW_NUM_F32)
+        return false;
+    const typed_val *in = &p->val[n->in[0].id];
+    typed_val *v = &p->val[n->out[0].id];
+    const lw_val x = num == LW_NUM_S8 ? in->as_u8 : in->as_bf16;
+    *rc = lw_rewrite_emit(r, n, n->op, &x, 1, n->attr, n->attr_size);
+    *(num == LW_NUM_S8 ? &v->as_u8 : &v->as_bf16) = r->map[n->out[0].id];
+    v->edge = num == LW_NUM_S8 ? in->edge : v->edge;
+    return true;
+}
+
 /* Input i of n as bf16. In the backward pass it is made there where that pass reads the f32 too. */
 static lw_val operand_bf16(lw_rewrite *r, const lw_node *n, int i, precision *p)
 {
@@ -459,12 +536,35 @@ static lw_dtype written(const precision *p, const lw_node *n, lw_num num)
     return low ? LW_BF16 : LW_F32;
 }
 
+/* A product that writes `to`. */
+static int emit_written(lw_rewrite *r, const lw_node *n, lw_dtype to, lw_val *in, int n_in,
+                        const void *attr, precision *p)
+{
+    typed_val *v = &p->val[n->out[0].id];
+    if (to == LW_F32)
+        return lw_rewrite_emit(r, n, n->op, in, n_in, attr, n->attr_size);
+    if (to == LW_U8) {
+        in[LW_STORE_QUANT] = quant_pair(p, r->to, v->edge);
+        n_in = LW_STORE_QUANT + 1;
+    }
+    if (n->op == LW_OP_MATMUL) {
+        lw_attr_matmul a = *(const lw_attr_matmul *)attr;
+        a.store = to;
+        LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a));
+    } else {
+        lw_attr_conv a = *(const lw_attr_conv *)attr;
+        a.store = to;
+        LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a));
+    }
+    *(to == LW_U8 ? &v->as_u8 : &v->as_bf16) = r->map[n->out[0].id];
+    return 0;
+}
+
 static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *p)
 {
     enum { QUANT = 4 };
     lw_val in[LW_MAX_IN] = {{0}};
     int n_in = n->n_in;
-    const lw_dtype to = written(p, n, num);
     for (int i = 0; i < n->n_in; i++) {
         const typed_val *v = &p->val[n->in[i].id];
         if (takes_either(p, r->from, n, num, i))
@@ -480,24 +580,29 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
         in[QUANT] = quant_pair(p, r->to, p->val[n->in[0].id].edge);
         n_in = LW_MAX(n_in, QUANT + 1);
     }
-    if (to == LW_F32)
-        return lw_rewrite_emit(r, n, n->op, in, n_in, n->attr, n->attr_size);
-    typed_val *v = &p->val[n->out[0].id];
-    if (to == LW_U8) {
-        in[LW_STORE_QUANT] = quant_pair(p, r->to, v->edge);
-        n_in = LW_STORE_QUANT + 1;
-    }
-    if (n->op == LW_OP_MATMUL) {
-        lw_attr_matmul a = *(const lw_attr_matmul *)n->attr;
-        a.store = to;
-        LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a));
-    } else {
-        lw_attr_conv a = *(const lw_attr_conv *)n->attr;
-        a.store = to;
-        LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a));
-    }
-    *(to == LW_U8 ? &v->as_u8 : &v->as_bf16) = r->map[n->out[0].id];
-    return 0;
+    return emit_written(r, n, written(p, n, num), in, n_in, n->attr, p);
+}
+
+static bool emit_halved(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    halved h;
+    if (!can_halve(p, r->from, n, &h))
+        return false;
+    const lw_attr_conv *a = &h.conv;
+    const char *up = lw_rewrite_scope(r, n);
+    lw_type x = lw_val_type(r->from, n->in[0]);
+    x = lw_type_of(LW_BF16, 4, x.dim[0], a->h, a->w, a->c);
+    const lw_type w = lw_type_of(LW_F32, 4, a->o, a->kh, a->kw, a->c);
+    lw_val filter = lw_pad(r->to, lw_rewrite_map(r, n->in[1]), h.lo, h.hi);
+    lw_val in[LW_MAX_IN] = {lw_reshape(r->to, lw_patches(r->to, operand_bf16(r, n, 0, p), 2), x),
+                            lw_reshape(r->to, lw_patches(r->to, filter, 2), w)};
+    if (n->n_in > 2 && lw_val_ok(n->in[2]))
+        in[2] = lw_rewrite_map(r, n->in[2]);
+    lw_scope_set(r->to, up);
+    *rc = lw_graph_error(r->to);
+    if (*rc == 0)
+        *rc = emit_written(r, n, written(p, n, LW_NUM_BF16), in, 3, a, p);
+    return true;
 }
 
 /* A product of f32, a picture's first layer. */
@@ -522,7 +627,8 @@ static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
         rc = emit_product(r, n, num, p);
     else if (!emit_both(r, n, p, &rc) && !emit_norm(r, n, p, &rc) && !emit_ew(r, n, p, &rc) &&
              !emit_concat(r, n, p, &rc) && !emit_attention(r, n, p, &rc) &&
-             !emit_patches(r, n, p, &rc) && !emit_wide(r, n, p, &rc))
+             !emit_patches(r, n, p, &rc) && !emit_halved(r, n, p, &rc) &&
+             !emit_pool(r, n, p, &rc) && !emit_wide(r, n, p, &rc))
         rc = lw_rewrite_copy(r, n, NULL);
     return rc < 0 ? rc : add_casts(r, n, p);
 }

@@ -87,6 +87,27 @@ static void maximum(check *t)
             k.pooling.max(y, x, &s, r, r + 1);
         lw_pooling_max_ref(want, x, &s, 0, b * s.oh);
         check_close_f(t, y, want, ny, (check_tol){0}, "max k%td s%td p%td", s.k, s.stride, s.pad);
+        lw_bf16 *x_low = check_bytes(t, (size_t)nx * sizeof *x_low, 1), *low, *low_want;
+        low = check_bytes(t, (size_t)ny * sizeof *low, 1);
+        low_want = check_bytes(t, (size_t)ny * sizeof *low, 0);
+        uint8_t *x_byte = check_bytes(t, (size_t)nx, 1), *byte = check_bytes(t, (size_t)ny, 1);
+        uint8_t *byte_want = check_bytes(t, (size_t)ny, 0);
+        for (int64_t i = 0; i < nx; i++) {
+            x_low[i] = lw_bf16_of_f32(x[i]);
+            x_byte[i] = (uint8_t)check_below(t, 256);
+        }
+        for (int64_t r = b * s.oh - 1; r >= 0; r--) {
+            k.pooling.max_bf16(low, x_low, &s, r, r + 1);
+            k.pooling.max_u8(byte, x_byte, &s, r, r + 1);
+        }
+        lw_pooling_max_bf16_ref(low_want, x_low, &s, 0, b * s.oh);
+        lw_pooling_max_u8_ref(byte_want, x_byte, &s, 0, b * s.oh);
+        check_same(t, low, low_want, (size_t)ny * sizeof *low, "max of bf16");
+        check_same(t, byte, byte_want, (size_t)ny, "max of bytes");
+        for (int64_t i = 0; i < ny; i++) /* numbers of few bits: what f32 gives */
+            if (!isnan(want[i]))
+                check_same(t, &low[i], &(lw_bf16){lw_bf16_of_f32(want[i])}, sizeof *low,
+                           "max of f32");
         k.pooling.max_grad(dx, dy, x, &s, 1, 2);
         k.pooling.max_grad(dx, dy, x, &s, 0, 1);
         lw_pooling_max_grad_ref(dwant, dy, x, &s, 0, b);

@@ -420,7 +420,7 @@ static void test_tiles_or_bytes(void **state)
     }
 }
 
-enum { WRITTEN = 2 * 6 * 6 * 12, STREAM = 2 * 6 * 6 * 27 };
+enum { WRITTEN = 2 * 6 * 6 * 12, STREAM = 2 * 6 * 6 * 27, FIRST = 2 * 5 * 3 * 16 };
 
 /* Products behind one another, of every kind and two activations; kept: what is between them is wanted in f32 too. Returns how
  * many write bytes themselves. */
@@ -531,6 +531,58 @@ static void test_stream(void **state)
                       (double)most);
         assert_true(far > 0 && far < most / 20);
     }
+}
+
+/* A first layer, maxima of windows, a product: how a network of pictures begins. */
+static void first_layers(float *y, lw_isa isa, lw_num num, int kernel, lw_str *text)
+{
+    plan_lab l;
+    static const lw_edge_range edge = {"one.weight", 0.02f, 0};
+    lab_open(&l, 2, isa);
+    lw_val x = LAB_X(&l, "x", 2, 20, 12, 3);
+    x = lw_conv2d(&l.b, "first", x, 16,
+                  (lw_conv_opts){.kernel = kernel, .pad = kernel / 2, .stride = 2});
+    x = lw_pool2d(l.g, lw_relu(l.g, x), 3, 2, 1, true);
+    lab_output(&l, "y", lw_conv2d(&l.b, "one", x, 16, (lw_conv_opts){.kernel = 1}));
+    settle(&l);
+    compile(&l, &(lw_compile_opts){.opt = 1,
+                                   .dump = text,
+                                   .dump_pass = "precision",
+                                   .precision = num,
+                                   .calibration = &(lw_calibration){&edge, 1}});
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
+    memcpy(y, lw_exec_read(l.exec, "y"), sizeof(float) * FIRST);
+    lab_close(&l);
+}
+
+/* Of 7x7 and 5x5 as of pixels of 2 x 2 where bf16 pays, of 3x3 never; maxima in the type that is read: near f32. */
+static void test_first_layers(void **state)
+{
+    (void)state;
+    static float want[FIRST], y[FIRST];
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa))
+        for (int kernel = 3; kernel <= 7; kernel += 2)
+            for (lw_num num = LW_NUM_BF16; num <= LW_NUM_S8; num++) {
+                LW_CLEANUP(lw_str_clear) lw_str text = {0}, none = {0};
+                first_layers(want, isa, LW_NUM_F32, kernel, &none);
+                first_layers(y, isa, num, kernel, &text);
+                double far = 0, all = 0;
+                for (int i = 0; i < FIRST; i++) {
+                    far += (double)(y[i] - want[i]) * (double)(y[i] - want[i]);
+                    all += (double)want[i] * (double)want[i];
+                }
+                print_message("first layer of %d in %s at %s: relative difference %.2g\n", kernel,
+                              num == LW_NUM_S8 ? "int8" : "bf16", lw_isa_name(isa),
+                              sqrt(far / all));
+                assert_true(far > 0 && far < 0.02 * 0.02 * all);
+                assert_int_equal(strstr(lw_str_c(&text), "patches") != NULL,
+                                 isa == LW_ISA_AVX512BF16 && kernel > 3);
+                const char *pool = strstr(lw_str_c(&text), "pool(");
+                assert_non_null(pool);
+                pool = strstr(pool, " : ");
+                assert_memory_equal(pool, num == LW_NUM_S8 ? " : u8[" : " : bf16[", 5);
+            }
 }
 
 /* A convolution behind upsampling reads bytes too, on summed weights: near f32 at every level. */
@@ -726,14 +778,15 @@ int main(int argc, char **argv)
 {
     update = argc > 1 && strcmp(argv[1], "--update") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_weight),   cmocka_unit_test(test_dumps),
-        cmocka_unit_test(test_shared_casts),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_agreement),       cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_attention),       cmocka_unit_test(test_patches),
-        cmocka_unit_test(test_tiles_or_bytes),  cmocka_unit_test(test_bytes_written),
-        cmocka_unit_test(test_stream),          cmocka_unit_test(test_upsampled),
-        cmocka_unit_test(test_wide_bits),       cmocka_unit_test(test_three_bf16),
-        cmocka_unit_test(test_norm_read_twice), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_shared_weight),  cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_shared_casts),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_agreement),      cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_attention),      cmocka_unit_test(test_patches),
+        cmocka_unit_test(test_tiles_or_bytes), cmocka_unit_test(test_bytes_written),
+        cmocka_unit_test(test_stream),         cmocka_unit_test(test_first_layers),
+        cmocka_unit_test(test_upsampled),      cmocka_unit_test(test_wide_bits),
+        cmocka_unit_test(test_three_bf16),     cmocka_unit_test(test_norm_read_twice),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

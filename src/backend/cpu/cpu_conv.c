@@ -401,7 +401,7 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
  * where they have tiles themselves, and lose to those of 4x4 and of conv_rescale.h elsewhere. */
 bool lw_cpu_wide(void *self, const lw_graph *g, const lw_node *n, lw_num num)
 {
-    enum { NARROW = 32, HALF_A_TILE = 16 };
+    enum { NARROW = 32, HALF_A_TILE = 16, FEW = 8 };
     const lw_device *d = self; /* self begins with the lw_device */
     const bool dx = n->op == LW_OP_CONV2D_DX, low = d->kernels->isa >= LW_ISA_AVX512BF16;
     if (n->op == LW_OP_ATTENTION || n->op == LW_OP_ATTENTION_GRAD)
@@ -415,7 +415,7 @@ bool lw_cpu_wide(void *self, const lw_graph *g, const lw_node *n, lw_num num)
         return !lw_isa_multiplies_bytes(d->kernels->isa) && !lw_cpu_conv_tile(d, num, &s, pass) &&
                (tile == 4 || lw_cpu_rescales(d, &s, pass));
     if (!low)
-        return tile != 0 || lw_cpu_rescales(d, &s, pass);
+        return tile != 0 || lw_cpu_rescales(d, &s, pass) || s.C < FEW;
     if (d->kernels->isa >= LW_ISA_AMX)
         return (dx ? s.O : s.C) < HALF_A_TILE;
     if (lw_cpu_conv_tile(d, num, &s, pass))

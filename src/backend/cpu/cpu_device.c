@@ -122,6 +122,7 @@ int lw_cpu_open(const lw_backend_options *o, lw_device **out)
                          .pitch = lw_cpu_pitch,
                          .upconv = lw_cpu_upconv_pays,
                          .bf16_values = true,
+                         .narrow_maxima = true,
                          .wide = lw_cpu_wide,
                          .chain = lw_cpu_chain_pays,
                          .near_one = 1 << 20,

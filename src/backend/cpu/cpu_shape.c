@@ -155,6 +155,8 @@ IMAGE_TASK(up_grad_task,
            a->k->pooling.upsample_grad(t->out[0], t->in[0], a->h, a->w, a->c, a->factor, b, e))
 IMAGE_TASK(pool_task,
            (a->max ? a->k->pooling.max : a->k->pooling.avg)(t->out[0], t->in[0], &a->pool, b, e))
+IMAGE_TASK(max_bf16_task, a->k->pooling.max_bf16(t->out[0], t->in[0], &a->pool, b, e))
+IMAGE_TASK(max_u8_task, a->k->pooling.max_u8(t->out[0], t->in[0], &a->pool, b, e))
 IMAGE_TASK(avg_grad_task, a->k->pooling.avg_grad(t->out[0], t->in[0], &a->pool, b, e))
 IMAGE_TASK(max_grad_task, a->k->pooling.max_grad(t->out[0], t->in[0], t->in[1], &a->pool, b, e))
 
@@ -217,6 +219,18 @@ typedef struct patches_arg {
     bool back;
 } patches_arg;
 
+/* Runs of few bytes, a first layer's, are less than a call of memcpy. */
+static inline void copy_run(char *to, const char *from, ptrdiff_t bytes)
+{
+    enum { FEW = 64 };
+    if (bytes > FEW || bytes % 4) {
+        memcpy(to, from, (size_t)bytes);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < bytes; i += 4)
+        memcpy(to + i, from + i, 4);
+}
+
 /* A row of patches is k lines of the picture, `wide` runs each. */
 static void patches_task(const lw_task *t)
 {
@@ -228,8 +242,7 @@ static void patches_task(const lw_task *t)
         for (ptrdiff_t y = 0; y < a->k; y++)
             for (ptrdiff_t x = 0; x < a->wide; x++) {
                 ptrdiff_t line = (y * a->wide + x) * a->run, patch = (x * a->k + y) * a->run;
-                memcpy(to + (a->back ? line : patch), from + (a->back ? patch : line),
-                       (size_t)a->run);
+                copy_run(to + (a->back ? line : patch), from + (a->back ? patch : line), a->run);
             }
     }
 }
@@ -270,7 +283,10 @@ int lw_cpu_lower_pool(cpu_lower *c)
         a->pool = pool_shape(at, y);
         a->max = at->max;
     }
-    return finish(c, a, pool_task);
+    return finish(c, a,
+                  y.dtype == LW_BF16 ? max_bf16_task
+                  : y.dtype == LW_U8 ? max_u8_task
+                                     : pool_task);
 }
 
 int lw_cpu_lower_pool_grad(cpu_lower *c)

@@ -290,11 +290,13 @@ lw_val lw_resize(lw_graph *g, lw_val x, lw_attr_resize to)
 
 /* ---- pooling --------------------------------------------------------------------------------- */
 
+/* Of maxima bf16 and bytes, too. */
 static int infer_pool(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_pool *a = n->attr;
-    lw_type t;
-    LW_TRY(need_image(g, n, &t));
+    lw_type t = in_type(g, n, 0);
+    if (!a->max || (t.dtype != LW_BF16 && t.dtype != LW_U8) || t.rank != 4)
+        LW_TRY(need_image(g, n, &t));
     if (a->k < 1 || a->stride < 1 || a->pad < 0 || 2 * a->pad > a->k ||
         t.dim[1] + 2 * a->pad < a->k || t.dim[2] + 2 * a->pad < a->k)
         return lw_op_fail(g, n, "pooling window does not fit");

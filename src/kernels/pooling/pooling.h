@@ -6,7 +6,7 @@
  * gradient overwrites its output.
  *
  *   avg, max     k x k windows, stride, zero padding `pad` (max: -inf; NaN is handed on);
- *                OH = (H + 2 pad - k) / stride + 1
+ *                OH = (H + 2 pad - k) / stride + 1; max_bf16 and max_u8 the same of those types (of no byte: 0)
  *
  * The average divides by k * k (PyTorch's count_include_pad), or by what of the window lies inside
  * the picture. Global average pooling is
@@ -18,8 +18,7 @@
 #ifndef LW_KERNELS_POOLING_H
 #define LW_KERNELS_POOLING_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 typedef struct lw_pooling_shape {
     ptrdiff_t h, w, c; /* input */
@@ -31,6 +30,10 @@ typedef struct lw_pooling_shape {
 /* y[b, oh, ow, c] from x[b, h, w, c]; range over the B * OH output rows. */
 typedef void lw_pooling_fn(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin,
                            ptrdiff_t end);
+typedef void lw_pooling_bf16_fn(lw_bf16 *y, const lw_bf16 *x, const lw_pooling_shape *s,
+                                ptrdiff_t begin, ptrdiff_t end);
+typedef void lw_pooling_u8_fn(uint8_t *y, const uint8_t *x, const lw_pooling_shape *s,
+                              ptrdiff_t begin, ptrdiff_t end);
 /* dx from dy; range over the B * H input rows. */
 typedef void lw_pooling_avg_grad_fn(float *dx, const float *dy, const lw_pooling_shape *s,
                                     ptrdiff_t begin, ptrdiff_t end);
@@ -100,6 +103,8 @@ typedef void lw_upconv_fn(float *y, const float *w, ptrdiff_t o, ptrdiff_t c, pt
 
 struct lw_pooling_kernels {
     lw_pooling_fn *avg, *max;
+    lw_pooling_bf16_fn *max_bf16;
+    lw_pooling_u8_fn *max_u8;
     lw_pooling_avg_grad_fn *avg_grad;
     lw_pooling_max_grad_fn *max_grad;
     lw_upsample_fn *upsample, *upsample_grad;
