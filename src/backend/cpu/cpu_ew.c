@@ -25,7 +25,7 @@ static void ew_task(const lw_task *t)
 
 /* Results of bf16: tiles of f32 in this worker's scratch, rounded while they are in the first
  * cache. */
-enum { NARROW_TILE = 1024 };
+enum { NARROW_TILE = 4096 };
 static void ew_bf16_task(const lw_task *t)
 {
     const ew_arg *a = t->arg;
