@@ -7,8 +7,10 @@
 #include "kernels/gemm/gemm_job.h"
 
 enum {
-    /* Floats of sums that are rounded afterwards: 512 columns of the tallest tile. */
-    LW_CONV_APART = 512 * LW_TILE_MOST_ROWS
+    /* Floats of sums that are rounded afterwards: columns of the tallest tile. */
+    LW_CONV_MOST_COLS = 512, /* at a time, of results that are rounded and of whole numbers */
+    LW_CONV_PANELS = LW_CONV_MOST_COLS / LW_TILE_COLS,
+    LW_CONV_APART = LW_CONV_MOST_COLS * LW_TILE_MOST_ROWS
 };
 
 /* Words between what is read: from tap (0, 0) of the first pixel of a phase, which may lie outside the
@@ -31,7 +33,8 @@ typedef struct lw_conv_job {
     ptrdiff_t copy_words;
     lw_bf16x3_split_fn *split; /* LW_NUM_BF16X3: pixels of f32 are split as they are copied, */
     ptrdiff_t numbers;         /* so many of each */
-    const lw_quant *q;         /* LW_NUM_S8 */
+    const lw_quant *q;         /* LW_NUM_S8, and */
+    lw_tile_quant *quant;      /* room for LW_CONV_PANELS, of the taps that are being summed */
     const float *zeros;        /* words that stand for 0: a run's worth, at most LW_CONV_ZEROS */
     ptrdiff_t in_pitch, out_pitch; /* words, and elements of out or low, between pixels */
     ptrdiff_t out_h, out_w;        /* whole output image */

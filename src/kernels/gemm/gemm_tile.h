@@ -88,8 +88,10 @@ typedef struct lw_tile {
     struct lw_tile_room *room; /* of lw_tiles_begin */
     const float *b;            /* panel [steps][width] */
     ptrdiff_t cols;  /* columns stored, <= LW_TILE_COLS; width is VL when cols <= VL, else 2 VL */
-    float *const *c; /* [rows] outputs, at the panel's first column */
-    int load;        /* 1: sums start from c, 0: from zero */
+    float *const *c; /* [rows] outputs */
+    /* Columns from the addresses of c, and of what is added and `low`, to the panel's first. */
+    ptrdiff_t c_at, at;
+    int load; /* 1: sums start from c, 0: from zero */
     const float
         *sums;  /* or NULL: they start from here, [rows][LW_TILE_COLS], what c holds included */
     int finish; /* 1: the epilogue below is applied, 0: plain sums are stored */
@@ -114,28 +116,40 @@ typedef struct lw_tile {
 } lw_tile;
 typedef void lw_tile_fn(const lw_tile *t);
 
-/* Bytes from a row of a tile to the one as far down in the tile below, where rows of results are evenly apart. */
-LW_WORD ptrdiff_t lw_tile_below(const void *row0, const void *row1, ptrdiff_t rows)
+LW_WORD float *lw_tile_c(const lw_tile *t, ptrdiff_t i)
 {
-    return rows * ((const char *)row1 - (const char *)row0);
+    return t->c[i] + t->c_at;
 }
 
-/* The lines of row i that are touched only when sums are finished, results and residuals, which `narrow` tiles may have in
- * bf16. To the second cache: fetches to the first would wait in line with the panel's. below: of the tile below instead. A tile
+/* Rows [from, to) of a panel's columns, numbers of `size` bytes, in a tile or, with below, in the tile below it, where rows are
+ * evenly apart. Whole panels, whose lines are counted when this is compiled; where lines begin elsewhere, the next panel asks
+ * for the rest. */
+#define LW_TILE_ASK(row, columns, size, from, to, below, where)                       \
+    do {                                                                              \
+        const ptrdiff_t apart = (below) && t->rows > 1                                \
+                                    ? (const char *)(row)[1] - (const char *)(row)[0] \
+                                    : 0;                                              \
+        for (ptrdiff_t ask = (from); ask < (to); ask++)                               \
+            lw_fetch((row)[ask], t->rows *apart + (columns) * (ptrdiff_t)(size),      \
+                     LW_TILE_COLS * (ptrdiff_t)(size), where);                        \
+    } while (0)
+
+/* The lines of rows [from, to) that are touched only when sums are finished, results and residuals, which `narrow` tiles may have
+ * in bf16. To the second cache: fetches to the first would wait in line with the panel's. below: of the tile below instead. A tile
  * of few steps is finished before memory answers; the one below has the same columns a whole turn of panels later. */
-LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t i, const int narrow, const bool below)
+LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t from, ptrdiff_t to, const int narrow,
+                              const bool below)
 {
-#define BELOW(row) (below && t->rows > 1 ? lw_tile_below((row)[0], (row)[1], t->rows) : 0)
-    const ptrdiff_t bytes = t->cols * (ptrdiff_t)sizeof(float), half = bytes / 2;
-    if (narrow && t->low)
-        lw_fetch(t->low[i], BELOW(t->low), t->pair ? half / 2 : half, LW_FETCH_L2_WRITE);
+    if (narrow && t->low && t->pair)
+        LW_TILE_ASK(t->low, t->at, 1, from, to, below, LW_FETCH_L2_WRITE);
+    else if (narrow && t->low)
+        LW_TILE_ASK(t->low, t->at, sizeof(lw_bf16), from, to, below, LW_FETCH_L2_WRITE);
     else
-        lw_fetch(t->c[i], BELOW(t->c), bytes, LW_FETCH_L2_WRITE);
+        LW_TILE_ASK(t->c, t->c_at, sizeof(float), from, to, below, LW_FETCH_L2_WRITE);
     if (t->add[1])
-        lw_fetch(t->add[1][i], BELOW(t->add[1]), bytes, LW_FETCH_L2);
+        LW_TILE_ASK(t->add[1], t->at, sizeof(float), from, to, below, LW_FETCH_L2);
     if (narrow && t->add_low)
-        lw_fetch(t->add_low[i], BELOW(t->add_low), half, LW_FETCH_L2);
-#undef BELOW
+        LW_TILE_ASK(t->add_low, t->at, sizeof(lw_bf16), from, to, below, LW_FETCH_L2);
 }
 lw_tile_fn LWV_BASE(lw_tile_run);
 /* Steps of two bf16, f32 sums; steps of four u8 and s8, s32 sums from quant->start. */
