@@ -206,6 +206,48 @@ cmp -s ranks/compare.csv stages/compare.csv || fails 'two stages rank otherwise'
 grep -q '"rows_bf16"' stages/summary.json || fails 'the summary does not say what two stages were'
 grep -q '"two_stage": null' ranks/summary.json || fails 'ranks of one stage say that there were two'
 expect 2 prove compare land --corruption-modes both
+
+# long names stay apart, in the files too, and what a table leaves out is said
+mkdir long
+long=/award/award_nominee/award_nominations./award/award_nomination/award_of_a_relation_whose_name_goes_on_and_on_and_on_and_on_behind_it
+for k in $(seq 30); do
+    printf "'%s/%s'(a%s,b%s).\n" $long "$k" "$k" "$k"
+done >long/train.txt
+cp long/train.txt long/test.txt
+expect 0 prove compare long --seeds 1 --n-corruptions 2 --output-dir long_table
+out_has 'and 18 more (--json has them all)'
+[ "$(grep -c "\"$long/[0-9]*\": {" long_table/summary.json)" -eq 150 ] || fails 'predicates are missing in the summary'
+[ "$(grep "^uniform,predicate,.*,MRR," long_table/compare.csv | cut -d, -f3 | sort -u | wc -l)" -eq 30 ] ||
+    fails 'predicates of one name in the table'
+grep -q "$long/7<" long_table/report.html || fails 'names are cut on the page'
+rm -r long_table
+for k in $(seq 31 60); do
+    printf "'%s/%s'(a%s,b%s).\n" $long "$k" "$k" "$k"
+done | tee -a long/train.txt >>long/test.txt
+expect 0 prove compare long --seeds 1 --n-corruptions 2 --output-dir long_table
+grep -q '40 of 60 are shown; compare.csv has them all.' long_table/report.html || fails 'the page leaves predicates out'
+expect 0 prove eval long --n-corruptions 2 --output-dir long_eval
+out_has 'and 40 more (--json has them all)'
+grep -q "\"predicate\": \"$long/7\"" long_eval/summary.json || fails 'names are cut in the summary'
+grep -q 'By predicate, the 24 largest of 60' long_eval/report.html || fails 'the plot leaves predicates out'
+
+# a list without any other candidate has rank 1 for everyone: said wherever ranks are
+mkdir lonely
+printf 'r(a,a).\n' | tee lonely/train.txt >lonely/test.txt
+printf 'r(x,y) -> h(x,y)\n' >lonely/rules.txt
+expect 0 prove eval lonely
+out_has 'warning: 2 of 2 are ranked against nothing'
+expect 0 prove compare lonely --seeds 2 --output-dir lonely_table
+out_has 'warning: 2 of 2 lists are ranked against nothing: '
+grep -q '"lists_without_corruptions": 2' lonely_table/summary.json || fails 'the summary does not say so'
+grep -q '2 of 2 lists are ranked against nothing' lonely_table/report.html || fails 'the page does not say so'
+expect 0 prove rank lonely --by rules
+out_has 'warning: 2 of 2 are ranked against nothing'
+expect 0 prove rank lonely --by rules --json
+out_has '"lists_without_corruptions": 2'
+expect 0 prove rank land --by rules --json
+out_has '"lists_without_corruptions": 0'
+expect 2 prove compare land --corruption-modes both
 expect 2 prove compare land --seeds 0
 expect 4 prove compare land --kge nowhere
 expect 4 prove compare land --policy nowhere+nothing

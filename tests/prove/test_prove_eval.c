@@ -316,10 +316,10 @@ static void modes_and_means(void **state)
         assert_int_equal(grouped, 3 * QUERIES);
         if (by == LW_PROVE_BY_PUBLISHED) {
             assert_int_equal(n, 4);
-            assert_string_equal(g[0].name, "1");
-            assert_string_equal(g[1].name, "3");
-            assert_string_equal(g[2].name, "no proof");
-            assert_string_equal(g[3].name, "not annotated");
+            assert_string_equal(lw_prove_group_name(&g[0]), "1");
+            assert_string_equal(lw_prove_group_name(&g[1]), "3");
+            assert_string_equal(lw_prove_group_name(&g[2]), "no proof");
+            assert_string_equal(lw_prove_group_name(&g[3]), "not annotated");
             assert_int_equal(g[3].m.lists, 3 * (QUERIES - 3));
         }
     }

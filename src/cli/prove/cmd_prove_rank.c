@@ -180,6 +180,7 @@ static json_t *report_json(const rank_cli *o, const ranking *r)
     json_object_set_new(j, "queries", json_integer(r->queries.n));
     json_object_set_new(j, "n_corruptions", json_integer((json_int_t)r->drawn));
     json_object_set_new(j, "candidates", json_integer((json_int_t)r->ranks.candidates));
+    json_object_set_new(j, "lists_without_corruptions", json_integer((json_int_t)r->ranks.alone));
     json_object_set_new(j, "by", json_string(o->by == BY_RULES ? "rules" : "kge"));
     if (o->by == BY_RULES) {
         json_object_set_new(j, "rule_score", json_string(score_name[o->score]));
@@ -227,6 +228,9 @@ static void print_report(const rank_cli *o, const ranking *r)
     print_heads("rank rule");
     for (int i = 0; i < LW_RANK_RULES; i++)
         print_row(lw_rank_rule_name((lw_rank_rule)i), &r->ranks.all[i]);
+    if (r->ranks.alone > 0)
+        lw_cli_print("warning: %lld of %lld are ranked against nothing\n",
+                     (long long)r->ranks.alone, (long long)r->ranks.all[0].n);
 }
 
 static void report(const lw_cli *cli, const rank_cli *o, const ranking *r)

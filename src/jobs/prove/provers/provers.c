@@ -129,6 +129,9 @@ static int walk(work *w, const char *policy, lw_kge *kge, lw_prover *row)
         if (row == w->p->row) {
             take_ceiling(w, &e, s);
             w->p->candidates = e.candidates;
+            w->p->alone = 0;
+            for (int32_t i = 0; i < e.n_lists; i++)
+                w->p->alone += e.list[i].negatives == 0;
         }
         take_stages(&e, &row->stages);
         const lw_prove_means m = lw_prove_eval_means(&e, LW_RANK_REALISTIC, -1, NULL, NULL);

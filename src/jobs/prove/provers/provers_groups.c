@@ -28,15 +28,21 @@ static void name_group(const lw_provers *p, lw_provers_by by, lw_provers_group *
     static const char *const half[] = {"neither seen", "answer's seen", "question's seen",
                                        "both seen"};
     if (by == LW_PROVERS_PREDICATE)
-        snprintf(g->name, sizeof g->name, "%s", p->kb->predicates.name[g->key]);
+        g->predicate = p->kb->predicates.name[g->key];
     else if (by == LW_PROVERS_HALF)
-        snprintf(g->name, sizeof g->name, "%s", half[g->key]);
+        snprintf(g->other, sizeof g->other, "%s", half[g->key]);
     else if (by == LW_PROVERS_DEPTH && g->key < 0)
-        snprintf(g->name, sizeof g->name, "%s", g->key == LW_DEPTH_NONE ? "no proof" : "not known");
+        snprintf(g->other, sizeof g->other, "%s",
+                 g->key == LW_DEPTH_NONE ? "no proof" : "not known");
     else if (by == LW_PROVERS_DEPTH)
-        snprintf(g->name, sizeof g->name, "%d", g->key);
+        snprintf(g->other, sizeof g->other, "%d", g->key);
     else
-        snprintf(g->name, sizeof g->name, "all");
+        snprintf(g->other, sizeof g->other, "all");
+}
+
+const char *lw_provers_group_name(const lw_provers_group *g)
+{
+    return g->predicate ? g->predicate : g->other;
 }
 
 static int largest_first(const void *va, const void *vb)

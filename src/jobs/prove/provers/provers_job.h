@@ -68,6 +68,7 @@ typedef struct lw_provers {
         *half; /* [modes][queries]: 1 the asked argument is seen with the predicate, 2 the known */
     int64_t provable;   /* queries; -1: not known */
     int64_t candidates; /* of one row and seed */
+    int64_t alone;      /* lists of one seed without a corruption: rank 1 for every row */
     double seconds;
 } lw_provers;
 
@@ -86,13 +87,15 @@ typedef struct lw_provers_cell {
     int64_t lists;                     /* of one seed */
 } lw_provers_cell;
 typedef struct lw_provers_group {
-    char name[64];
+    const char *predicate; /* its name, of any length; NULL: the group is of another kind */
+    char other[24];        /* "3", "no proof", "question's seen" */
     int32_t key;
     int64_t lists;
 } lw_provers_group;
 
 /* Groups of one kind, largest first. Caller frees. */
 int lw_provers_groups(const lw_provers *p, lw_provers_by by, lw_provers_group **out, int32_t *n);
+const char *lw_provers_group_name(const lw_provers_group *g);
 lw_provers_cell lw_provers_cell_of(const lw_provers *p, int32_t row, int32_t rank_rule,
                                    lw_provers_by by, int32_t key);
 
@@ -106,14 +109,16 @@ typedef struct lw_provers_context {
 /* Three sentences by fixed rules: what is best and how far from the ceiling, whether training is more than its
  * deviation, what is left where a half link was never seen. */
 void lw_provers_conclude(const lw_provers_context *c, lw_str sentence[3]);
+/* How many lists are ranked against nothing, when there are any: a line, appended. */
+void lw_provers_say_alone(const lw_provers_context *c, lw_str *out);
 /* What two stages were, when they were asked for: a line, appended. */
 void lw_provers_say_stages(const lw_provers_context *c, lw_str *out);
 json_t *lw_provers_json(const lw_provers_context *c);
 int lw_provers_text(const lw_provers_context *c, lw_str *out);
-/* The table of all rows, then one of MRR by a kind of group (`most` groups at most). */
+/* The table of all rows, then one of MRR by a kind of group (`most` groups at most) of so many. */
 int lw_provers_table(const lw_provers_context *c, lw_table *t);
-int lw_provers_group_table(const lw_provers_context *c, lw_provers_by by, int32_t most,
-                           lw_table *t);
+int lw_provers_group_table(const lw_provers_context *c, lw_provers_by by, int32_t most, lw_table *t,
+                           int32_t *of);
 int lw_provers_page(const lw_provers_context *c, const char *path);
 /* summary.json, compare.csv, report.html. */
 int lw_provers_save(const lw_provers_context *c, const char *dir);

@@ -57,9 +57,14 @@ static int add_tables(const lw_provers_context *c, lw_html *h)
     for (int by = 1; by < LW_PROVERS_BYS; by++) {
         enum { MOST = 40 };
         LW_CLEANUP(lw_table_clear) lw_table t = {0};
-        LW_TRY(lw_provers_group_table(c, (lw_provers_by)by, MOST, &t));
+        LW_CLEANUP(lw_str_clear) lw_str text = {0};
+        int32_t of;
+        LW_TRY(lw_provers_group_table(c, (lw_provers_by)by, MOST, &t, &of));
+        lw_str_add(&text, note[by]);
+        if (of > MOST)
+            lw_str_addf(&text, " %d of %d are shown; compare.csv has them all.", MOST, of);
         lw_html_section(h, title[by]);
-        lw_html_table(h, &t, NULL, note[by]);
+        lw_html_table(h, &t, NULL, lw_str_c(&text));
     }
     return 0;
 }
@@ -77,6 +82,11 @@ int lw_provers_page(const lw_provers_context *c, const char *path)
     lw_html_list(h, items, LW_COUNT(items));
     for (int i = 0; i < 3; i++)
         lw_str_clear(&said[i]);
+    if (c->p->alone > 0) {
+        LW_CLEANUP(lw_str_clear) lw_str alone = {0};
+        lw_provers_say_alone(c, &alone);
+        lw_html_note(h, LW_MARK_WARN, lw_str_c(&alone));
+    }
     LW_TRY(lw_provers_table(c, &all));
     lw_html_table(
         h, &all, NULL,

@@ -39,7 +39,8 @@ int lw_provers_table(const lw_provers_context *c, lw_table *t)
     return lw_table_ok(t);
 }
 
-int lw_provers_group_table(const lw_provers_context *c, lw_provers_by by, int32_t most, lw_table *t)
+int lw_provers_group_table(const lw_provers_context *c, lw_provers_by by, int32_t most, lw_table *t,
+                           int32_t *of)
 {
     LW_CLEANUP(lw_free) lw_provers_group *g = NULL;
     int32_t n;
@@ -49,12 +50,13 @@ int lw_provers_group_table(const lw_provers_context *c, lw_provers_by by, int32_
     for (int32_t r = 0; r < c->p->n; r++)
         lw_table_column(t, c->p->row[r].name, LW_RIGHT);
     for (int32_t i = 0; i < n && (most == 0 || i < most); i++) {
-        lw_table_cell(t, "%s", g[i].name);
+        lw_table_cell(t, "%s", lw_provers_group_name(&g[i]));
         lw_table_cell(t, "%lld", (long long)g[i].lists);
         for (int32_t r = 0; r < c->p->n; r++)
             lw_table_cell(t, "%.3f",
                           lw_provers_cell_of(c->p, r, c->o->eval.rank_rule, by, g[i].key).mean[0]);
     }
+    *of = n;
     return lw_table_ok(t);
 }
 
@@ -168,6 +170,15 @@ void lw_provers_conclude(const lw_provers_context *c, lw_str sentence[3])
     say_halves(c, &sentence[2]);
 }
 
+void lw_provers_say_alone(const lw_provers_context *c, lw_str *out)
+{
+    if (c->p->alone > 0)
+        lw_str_addf(out,
+                    "%lld of %lld lists are ranked against nothing: there is no corruption of "
+                    "them, and every row has rank 1 there.",
+                    (long long)c->p->alone, (long long)c->p->n_modes * c->p->queries->n);
+}
+
 void lw_provers_say_stages(const lw_provers_context *c, lw_str *out)
 {
     lw_prover_stages all = {0};
@@ -228,7 +239,7 @@ static json_t *row_json(const lw_provers_context *c, int32_t r, lw_provers_group
         for (int32_t i = 0; i < n[by]; i++) {
             const lw_provers_cell cell = lw_provers_cell_of(c->p, r, c->o->eval.rank_rule,
                                                             (lw_provers_by)by, g[by][i].key);
-            json_object_set_new(groups, g[by][i].name, cell_json(&cell));
+            json_object_set_new(groups, lw_provers_group_name(&g[by][i]), cell_json(&cell));
         }
         json_object_set_new(j, lw_provers_by_title[by], groups);
     }
@@ -253,11 +264,12 @@ json_t *lw_provers_json(const lw_provers_context *c)
     }
     for (int by = 0; by < LW_PROVERS_BYS; by++)
         lw_free(&g[by]);
-    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "dataset",
+    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "dataset",
                      c->dataset, "split", c->split, "queries", (int)c->p->queries->n, "seeds",
                      (int)c->p->seeds, "n_corruptions", (json_int_t)c->o->eval.corrupt.n,
                      "candidates", (json_int_t)c->p->candidates, "provable",
-                     (json_int_t)c->p->provable, "rank_rule",
+                     (json_int_t)c->p->provable, "lists_without_corruptions",
+                     (json_int_t)c->p->alone, "rank_rule",
                      lw_rank_rule_text((lw_rank_rule)c->o->eval.rank_rule), "seconds",
                      lw_json_real(c->p->seconds), "conclusions", sentences, "rows", rows);
 }
@@ -271,15 +283,23 @@ int lw_provers_text(const lw_provers_context *c, lw_str *out)
     for (int by = 0; by < LW_PROVERS_BYS; by++) {
         enum { MOST = 12 };
         LW_CLEANUP(lw_table_clear) lw_table t = {0};
+        int32_t of = 0;
         LW_TRY(by == 0 ? lw_provers_table(c, &t)
-                       : lw_provers_group_table(c, (lw_provers_by)by, MOST, &t));
+                       : lw_provers_group_table(c, (lw_provers_by)by, MOST, &t, &of));
         lw_str_add(out, by ? "\nMRR\n" : "");
         lw_table_text(&t, out);
+        if (of > MOST)
+            lw_str_addf(out, "and %d more (--json has them all)\n", of - MOST);
     }
     lw_provers_conclude(c, said);
     for (int i = 0; i < 3; i++) {
         lw_str_addf(out, "%s%s\n", i ? "" : "\n", lw_str_c(&said[i]));
         lw_str_clear(&said[i]);
+    }
+    if (c->p->alone > 0) {
+        lw_str_add(out, "warning: ");
+        lw_provers_say_alone(c, out);
+        lw_str_add(out, "\n");
     }
     const size_t end = out->len;
     lw_provers_say_stages(c, out);
@@ -304,9 +324,12 @@ static int csv(const lw_provers_context *c, lw_str *out)
                     snprintf(mean, sizeof mean, "%.9g", cell.mean[k]);
                     if (!isnan(cell.deviation[k]))
                         snprintf(deviation, sizeof deviation, "%.6g", cell.deviation[k]);
-                    const char *const cells[] = {c->p->row[r].name, lw_provers_by_title[by],
-                                                 g[i].name,         lists,
-                                                 metric_name[k],    mean,
+                    const char *const cells[] = {c->p->row[r].name,
+                                                 lw_provers_by_title[by],
+                                                 lw_provers_group_name(&g[i]),
+                                                 lists,
+                                                 metric_name[k],
+                                                 mean,
                                                  deviation};
                     lw_csv_row(out, cells, LW_COUNT(cells));
                 }

@@ -74,7 +74,7 @@ static int set_groups(const lw_prove_context *c, const lw_prove_eval *e, lw_prov
     LW_TRY(lw_prove_groups(c, e, by, &g, &n));
     json_t *all = json_array();
     for (int32_t i = 0; i < n; i++) {
-        json_t *one = json_pack("{s:s}", name, g[i].name);
+        json_t *one = json_pack("{s:s}", name, lw_prove_group_name(&g[i]));
         set_means(one, &g[i].m);
         json_array_append_new(all, one);
     }
@@ -271,6 +271,7 @@ int lw_prove_eval_text(const lw_prove_context *c, const lw_prove_eval *e, lw_str
     enum { MOST_PREDICATES = 20 };
     LW_CLEANUP(lw_table_clear) lw_table modes = {0}, predicates = {0}, depths = {0}, cuts = {0};
     int64_t known = lw_prove_total(e, 0), missing = lw_prove_total(e, 1), alone = lw_prove_alone(e);
+    int32_t of;
     if (e->interrupted)
         lw_str_addf(out, "PARTIAL: interrupted, %d of %d ranked\n", e->whole, e->n_lists);
     lw_str_addf(out, "%s, %s: %d queries by %s, ", c->dataset, c->split, e->n_queries, c->policy);
@@ -280,11 +281,13 @@ int lw_prove_eval_text(const lw_prove_context *c, const lw_prove_eval *e, lw_str
     lw_str_add(out, "\n\n");
     LW_TRY(lw_prove_mode_table(c, e, &modes));
     lw_table_text(&modes, out);
-    LW_TRY(lw_prove_group_table(c, e, LW_PROVE_BY_PREDICATE, MOST_PREDICATES, &predicates));
+    LW_TRY(lw_prove_group_table(c, e, LW_PROVE_BY_PREDICATE, MOST_PREDICATES, &predicates, &of));
     lw_str_add(out, "\n");
     lw_table_text(&predicates, out);
+    if (of > MOST_PREDICATES)
+        lw_str_addf(out, "and %d more (--json has them all)\n", of - MOST_PREDICATES);
     if (c->queries->annotated > 0) {
-        LW_TRY(lw_prove_group_table(c, e, LW_PROVE_BY_PUBLISHED, 0, &depths));
+        LW_TRY(lw_prove_group_table(c, e, LW_PROVE_BY_PUBLISHED, 0, &depths, &of));
         lw_str_add(out, "\n");
         lw_table_text(&depths, out);
     }

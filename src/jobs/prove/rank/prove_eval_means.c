@@ -121,11 +121,17 @@ static int by_key(const void *va, const void *vb)
 static void name_group(const lw_prove_context *c, lw_prove_by by, lw_prove_group *g)
 {
     if (by == LW_PROVE_BY_PREDICATE)
-        snprintf(g->name, sizeof g->name, "%s", c->kb->predicates.name[g->key]);
+        g->predicate = c->kb->predicates.name[g->key];
     else if (g->key >= KEY_NONE)
-        snprintf(g->name, sizeof g->name, "%s", g->key == KEY_NONE ? "no proof" : "not annotated");
+        snprintf(g->other, sizeof g->other, "%s",
+                 g->key == KEY_NONE ? "no proof" : "not annotated");
     else
-        snprintf(g->name, sizeof g->name, "%d", g->key);
+        snprintf(g->other, sizeof g->other, "%d", g->key);
+}
+
+const char *lw_prove_group_name(const lw_prove_group *g)
+{
+    return g->predicate ? g->predicate : g->other;
 }
 
 int lw_prove_groups(const lw_prove_context *c, const lw_prove_eval *e, lw_prove_by by,

@@ -160,13 +160,18 @@ static int group_plot(const lw_prove_context *c, const lw_prove_eval *e, lw_prov
     enum { MOST = 24 };
     LW_CLEANUP(lw_free) lw_prove_group *g = NULL;
     lw_bar bars[MOST];
-    char text[MOST][64];
+    char text[MOST][64], largest[96];
     int32_t n;
     LW_TRY(lw_prove_groups(c, e, by, &g, &n));
+    if (n > MOST) {
+        snprintf(largest, sizeof largest, "%s, the %d largest of %d", title, MOST, n);
+        title = largest;
+    }
     lw_prove_keep_largest(g, &n, MOST);
     for (int32_t i = 0; i < n; i++) {
         snprintf(text[i], sizeof text[i], "%.3f  (%lld)", g[i].m.rank.mrr, (long long)g[i].m.lists);
-        bars[i] = (lw_bar){.name = g[i].name, .value = g[i].m.rank.mrr, .text = text[i]};
+        bars[i] =
+            (lw_bar){.name = lw_prove_group_name(&g[i]), .value = g[i].m.rank.mrr, .text = text[i]};
     }
     lw_plot_bars(&(lw_plot){.title = title, .x_label = "MRR (how many)", .from_zero = true}, bars,
                  (size_t)n, out);
@@ -200,7 +205,8 @@ static int add_tables(const lw_prove_context *c, const lw_prove_eval *e, lw_html
         LW_CLEANUP(lw_table_clear) lw_table t = {0};
         if (by == LW_PROVE_BY_PUBLISHED && c->queries->annotated == 0)
             continue;
-        LW_TRY(lw_prove_group_table(c, e, (lw_prove_by)by, 0, &t));
+        int32_t of;
+        LW_TRY(lw_prove_group_table(c, e, (lw_prove_by)by, 0, &t, &of));
         lw_html_section(h, titles[by]);
         lw_html_table(h, &t, NULL, NULL);
     }

@@ -89,17 +89,18 @@ void lw_prove_keep_largest(lw_prove_group *g, int32_t *n, int32_t most)
 }
 
 int lw_prove_group_table(const lw_prove_context *c, const lw_prove_eval *e, lw_prove_by by,
-                         int32_t most, lw_table *t)
+                         int32_t most, lw_table *t, int32_t *of)
 {
     static const char *const first[] = {"predicate", "published depth", "depth walked"};
     LW_CLEANUP(lw_free) lw_prove_group *g = NULL;
     int32_t n;
     LW_TRY(lw_prove_groups(c, e, by, &g, &n));
+    *of = n;
     lw_prove_keep_largest(g, &n, most);
     rank_columns(t, first[by]);
     success_columns(t);
     for (int32_t i = 0; i < n; i++) {
-        rank_cells(t, g[i].name, &g[i].m);
+        rank_cells(t, lw_prove_group_name(&g[i]), &g[i].m);
         success_cells(t, &g[i].m);
     }
     return lw_table_ok(t);

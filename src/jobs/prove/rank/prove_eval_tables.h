@@ -14,7 +14,8 @@ typedef enum lw_prove_by {
 } lw_prove_by;
 
 typedef struct lw_prove_group {
-    char name[128]; /* a predicate, "3", "no proof", "not annotated" */
+    const char *predicate; /* its name, of any length; NULL: the group is of another kind */
+    char other[16];        /* "3", "no proof", "not annotated" */
     int32_t key;
     lw_prove_means m;
 } lw_prove_group;
@@ -22,12 +23,13 @@ typedef struct lw_prove_group {
 /* Groups that are not empty, predicates by name, depths rising and "no proof" last. Heap array. */
 int lw_prove_groups(const lw_prove_context *c, const lw_prove_eval *e, lw_prove_by by,
                     lw_prove_group **out, int32_t *n);
+const char *lw_prove_group_name(const lw_prove_group *g);
 /* When there are more than `most` (0: any number): the largest, largest first. */
 void lw_prove_keep_largest(lw_prove_group *g, int32_t *n, int32_t most);
-/* Empty tables have no rows. most: rows shown, 0: all; the largest groups then. */
+/* Empty tables have no rows. most: rows shown, 0: all; the largest groups then. of: how many there are. */
 int lw_prove_mode_table(const lw_prove_context *c, const lw_prove_eval *e, lw_table *t);
 int lw_prove_group_table(const lw_prove_context *c, const lw_prove_eval *e, lw_prove_by by,
-                         int32_t most, lw_table *t);
+                         int32_t most, lw_table *t, int32_t *of);
 int lw_prove_step_table(const lw_prove_eval *e, lw_table *t);
 /* Limits that were met; `all`: every counter. */
 int lw_prove_cut_table(const lw_prove_eval *e, bool all, lw_table *t);

@@ -12,6 +12,7 @@ int lw_rank_lists_keep(lw_rank_lists *r, int mode, int32_t n)
 
 void lw_rank_lists_add(lw_rank_lists *r, lw_corrupt_mode mode, const lw_rank *rank)
 {
+    r->alone += rank->higher + rank->ties + rank->lower == 0;
     for (int rule = 0; rule < LW_RANK_RULES; rule++) {
         double value = lw_rank_value(rank, (lw_rank_rule)rule);
         lw_rank_sum_add(&r->sum[mode][rule], value);

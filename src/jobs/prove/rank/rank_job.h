@@ -150,6 +150,7 @@ void lw_prove_eval_clear(lw_prove_eval *e);
 typedef struct lw_rank_lists {
     int64_t candidates; /* scored, true ones included */
     int64_t goals;      /* by rules: p(a,V) or p(V,b), each answered once */
+    int64_t alone;      /* lists without a corruption: rank 1 by every rule */
     lw_rank_sum sum[LW_CORRUPT_MODES][LW_RANK_RULES];
     lw_rank_sum all[LW_RANK_RULES];  /* of all modes */
     lw_rank *list[LW_CORRUPT_MODES]; /* of each query, where kept */
