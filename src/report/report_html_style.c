@@ -78,7 +78,9 @@ const char *const lw_html_style[] = {
     "th,td{padding:8px 14px;white-space:nowrap}thead th{white-space:normal;"
     "vertical-align:bottom;font-size:12.5px;font-weight:600;"
     "color:var(--muted);border-bottom:1px solid var(--line)}"
-    "tbody th{font-weight:400;white-space:normal;min-width:130px}tbody th,td{border-top:1px solid "
+    /* A name that stays in view while the rest scrolls must not fill it: long ones break. */
+    "tbody th{font-weight:400;white-space:normal;overflow-wrap:anywhere;min-width:130px}tbody "
+    "th,td{border-top:1px solid "
     "var(--grid)}"
     "tbody tr:first-child>*{border-top:0}tr>th:first-child{position:sticky;left:0;"
     "background:var(--panel)}tbody tr:hover td,tbody tr:hover th{background:var(--hover)}\n"

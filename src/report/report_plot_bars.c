@@ -10,6 +10,7 @@
 #define BAR 20
 #define STEP 27
 #define HEADING 25
+#define NAMES 0.55 /* of the width at most: what is left are bars that can be told apart */
 
 static bool heads_group(const lw_bar *bars, size_t i)
 {
@@ -101,12 +102,40 @@ static double draw_range(lw_plot_frame *f, const lw_bar *b, double y)
     return x1;
 }
 
+/* The bytes of the first so many characters. */
+static size_t bytes_of(const char *s, int32_t characters)
+{
+    size_t n = 0;
+    for (const size_t all = strlen(s); characters > 0 && n < all; characters--)
+        n += LW_MAX(lw_utf8_size((const unsigned char *)s + n, all - n), (size_t)1);
+    return n;
+}
+
+/* A name of at most that width: without its middle, as names of one kind differ at their ends. */
+static void add_name(const char *name, double width, lw_str *out)
+{
+    const int32_t all = lw_utf8_length(name);
+    int32_t kept = all;
+    if (lw_svg_width(name, 12) <= width) {
+        lw_str_add(out, name);
+        return;
+    }
+    while (kept > 2 &&
+           lw_svg_width(name, 12) * (kept + 3) / all > width) /* a margin for wide letters */
+        kept--;
+    lw_str_add_n(out, name, bytes_of(name, kept / 2));
+    lw_str_add(out, "\xe2\x80\xa6"); /* three dots */
+    lw_str_add(out, name + bytes_of(name, all - (kept - kept / 2)));
+}
+
 static void draw_bar(lw_plot_frame *f, const lw_bar *b, double y)
 {
     char buf[32];
     lw_str *out = f->out;
+    LW_CLEANUP(lw_str_clear) lw_str name = {0};
     const char *text = b->muted ? "muted" : "fg";
-    lw_svg_text(out, f->left - 10, y + BAR / 2.0 + 4, "end", text, 12, false, b->name);
+    add_name(b->name, f->left - 14, &name);
+    lw_svg_text(out, f->left - 10, y + BAR / 2.0 + 4, "end", text, 12, false, lw_str_c(&name));
     double zero = lw_plot_frame_at_x(f, f->x.log ? f->x.lo : 0), end = zero;
     if (lw_axis_has(&f->x, b->value)) {
         end = lw_plot_frame_at_x(f, b->value);
@@ -131,7 +160,7 @@ void lw_plot_bars(const lw_plot *p, const lw_bar *bars, size_t n, lw_str *out)
     double top = p->title ? 32 : 6, bottom = p->x_label ? 44 : 26;
     f.width = p->width ? p->width : 540;
     f.height = p->height ? p->height : top + rows + bottom + 4;
-    f.left = names + 14;
+    f.left = fmin(names, NAMES * f.width) + 14;
     f.right = f.width - texts - 14;
     f.top = top;
     f.bottom = f.height - bottom;

@@ -317,6 +317,32 @@ static void bars_are_as_long_as_their_values(void **state)
     lw_str_clear(&s);
 }
 
+/* However long names are, bars begin left of where they end, and values stand beside them. */
+static void long_names_leave_bars_their_room(void **state)
+{
+    (void)state;
+    static const char name[] = "/award/award_nominee/award_nominations./award/award_nomination/"
+                               "and_more_of_a_name_that_is_wider_than_the_whole_\xc3\xbc/end";
+    const lw_bar bars[] = {{.name = name, .value = 10}, {.name = "short", .value = 20}};
+    const lw_plot p = {.title = "bars", .width = 400};
+    lw_str s = {0};
+    lw_plot_bars(&p, bars, 2, &s);
+    assert_markup(lw_str_c(&s));
+    const char *at = lw_str_c(&s);
+    double width[2];
+    for (int i = 0; i < 2; i++) {
+        at = strstr(at, "<rect x=\"") + 9;
+        width[i] = strtod(strstr(at, "width=\"") + 7, NULL);
+        assert_true(strtod(at, NULL) > 150 && strtod(at, NULL) + width[i] < 400);
+    }
+    assert_true(width[0] > 30 && fabs(width[1] / width[0] - 2) < 0.01);
+    assert_null(strstr(lw_str_c(&s), name));
+    assert_non_null(strstr(lw_str_c(&s), ">/award/"));
+    assert_non_null(strstr(lw_str_c(&s), "\xc3\xbc/end</text>")); /* names differ at their ends */
+    assert_non_null(strstr(lw_str_c(&s), ">short</text>"));
+    lw_str_clear(&s);
+}
+
 /* All coordinates of paths: x of M, L and H. */
 static void x_of_paths(const char *svg, double *least, double *most)
 {
@@ -443,6 +469,7 @@ int main(void)
         cmocka_unit_test(a_lone_point_is_a_dot),
         cmocka_unit_test(long_series_stay_small_and_keep_their_extremes),
         cmocka_unit_test(bars_are_as_long_as_their_values),
+        cmocka_unit_test(long_names_leave_bars_their_room),
         cmocka_unit_test(ranges_stay_in_the_plot),
         cmocka_unit_test(histograms_count_all_samples),
         cmocka_unit_test(empty_plots_say_so),
