@@ -73,6 +73,26 @@ static void rules_in_every_form(void **state)
         assert_int_equal(kb->rule_order[kb->rule_first[head] + i], i);
 }
 
+/* Names of other people's tables: Paris_(Texas). An atom with tabs in it stays one. */
+static void columns_may_hold_parentheses(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_kb_free)
+    lw_kb *kb = kb_of("Paris_(Texas)\tlies in (since 1845)\tUSA (48)\n"
+                      "p(\ta,\tb).\nx\ty\t(z)\n",
+                      "");
+    assert_int_equal(kb->facts.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const predicate[] = {"lies in (since 1845)", "p", "y"},
+                                 *const constant[] = {"Paris_(Texas)", "a", "(z)"};
+        assert_int_not_equal(lw_symbols_find(&kb->predicates, lw_span_of(predicate[i])), 0);
+        assert_int_not_equal(lw_symbols_find(&kb->constants, lw_span_of(constant[i])), 0);
+    }
+    refused("p(a,b)\t0.5\tnote\n", "", "", "something behind the fact"); /* no name p(a,b) */
+    refused("p\t(a,b)\tnote\n", "", "", "something behind the fact");
+    refused("a(\tb\tc\n", "", "", "facts:1:");
+}
+
 static void bad_lines_are_named(void **state)
 {
     (void)state;
@@ -95,7 +115,11 @@ static void bad_lines_are_named(void **state)
     refused("p(a,b).", "p(X, Y) :- q(X, Z), r(Z, Y) <3>", "", "a template of rules");
     refused("p(a,b).", "r0:1:p(x,y) -> q(x,y), q(y,x)", "", "something behind the head");
     refused("p(a,b).", "", "people\n", "domains:1: a domain without constants: people");
-    refused("p(a,b).\np(\np(", "", "", "(and 1 more;");
+    refused("p(a,b).\np(\np(", "", "", "(and 1 more; `leeway prove check` lists them)");
+    LW_CLEANUP(lw_str_clear) lw_str many = {0};
+    for (int i = 0; i < 51; i++)
+        lw_str_add(&many, "p(\n");
+    refused(lw_str_c(&many), "", "", "(and 50 more; `leeway prove check` lists the first ones)");
 }
 
 static void unsafe_rules_are_refused(void **state)
@@ -251,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(facts_in_every_form),
                                        cmocka_unit_test(rules_in_every_form),
+                                       cmocka_unit_test(columns_may_hold_parentheses),
                                        cmocka_unit_test(bad_lines_are_named),
                                        cmocka_unit_test(unsafe_rules_are_refused),
                                        cmocka_unit_test(nothing_in_it),

@@ -120,12 +120,30 @@ static const char *parse_tabs(lw_span line, lw_atom_text *out, lw_span *rest)
     return NULL;
 }
 
-static int count(lw_span s, char c)
+/* Parentheses that close within the column, so that none is of an atom around the tabs. comma: none
+ * may be between them. */
+static bool closed(const char *from, const char *to, bool comma)
 {
-    int n = 0;
-    for (size_t i = 0; i < s.n; i++)
-        n += s.s[i] == c;
-    return n;
+    int open = 0;
+    for (const char *s = from; s < to && open >= 0; s++) {
+        open += (*s == '(') - (*s == ')');
+        if (comma && open > 0 && *s == ',')
+            return false;
+    }
+    return open == 0;
+}
+
+/* Three columns whose names may hold parentheses (Paris_(Texas)). What may be an atom with tabs in or
+ * behind it is none: p(a,b)<TAB>.. and p<TAB>(a,b)<TAB>.. */
+static bool is_columns(lw_span line)
+{
+    const char *end = line.s + line.n, *a = memchr(line.s, '\t', line.n),
+               *b = a ? memchr(a + 1, '\t', (size_t)(end - a - 1)) : NULL;
+    if (!b || memchr(b + 1, '\t', (size_t)(end - b - 1)))
+        return false;
+    const lw_span middle = lw_parse_trim(a + 1, b);
+    return closed(line.s, a, true) && closed(a + 1, b, false) && closed(b + 1, end, false) &&
+           !(middle.n > 0 && middle.s[0] == '(');
 }
 
 /* The end of the quoted name at s: behind its quote, which a blank or , ( ) . follows. NULL: not
@@ -174,7 +192,7 @@ const char *lw_parse_triple(lw_span line, lw_atom_text *out, lw_span *rest)
     const char *why = lw_parse_clean(line);
     if (why)
         return why;
-    if (count(line, '\t') == 2 && count(line, '(') == 0)
+    if (is_columns(line))
         return parse_tabs(line, out, rest);
     const char *open = last_open(line), *end = line.s + line.n;
     if (!open)

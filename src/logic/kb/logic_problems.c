@@ -35,8 +35,9 @@ int lw_problems_fail(const lw_problems *p)
     int first = (int)strcspn(text, "\n");
     if (p->errors.n == 1)
         return lw_fail(LW_EFORMAT, "%.*s", first, text);
-    return lw_fail(LW_EFORMAT, "%.*s (and %lld more; `leeway prove check` lists them)", first, text,
-                   (long long)p->errors.n - 1);
+    return lw_fail(LW_EFORMAT, "%.*s (and %lld more; `leeway prove check` lists %s)", first, text,
+                   (long long)p->errors.n - 1,
+                   p->errors.n > p->errors.kept ? "the first ones" : "them");
 }
 
 void lw_problems_clear(lw_problems *p)
