@@ -203,6 +203,28 @@ static int check_ending(const char *what, const char *path, const char *endings)
     return 0;
 }
 
+static const char *output_of(const lw_opts *o, int s, const lw_option *row)
+{
+    return row->type == LW_OPT_TEXT && row->path >= LW_PATH_OUT
+               ? *(const char *const *)(const void *)((char *)o->set[s].base + row->offset)
+               : NULL;
+}
+
+/* Whatever is written last would be all there is. */
+static int check_once(const lw_opts *o, const lw_option *mine, const char *path)
+{
+    for (int s = 0; s < o->n; s++)
+        for (const lw_option *row = o->set[s].rows; row->name; row++) {
+            const char *other = output_of(o, s, row);
+            if (row == mine)
+                return 0;
+            if (other && lw_str_eq(other, path) && !lw_path_is_special(path))
+                return lw_fail(LW_EUSAGE, "--%s and --%s are both %s: give each a name of its own",
+                               row->name, mine->name, path);
+        }
+    return 0;
+}
+
 int lw_opts_check_outputs(const lw_opts *o)
 {
     static const lw_out_kind kinds[] = {[LW_PATH_OUT] = LW_OUT_FILE,
@@ -211,15 +233,14 @@ int lw_opts_check_outputs(const lw_opts *o)
                                         [LW_PATH_RUN_DIR] = LW_OUT_DIR};
     for (int s = 0; s < o->n; s++) {
         for (const lw_option *row = o->set[s].rows; row->name; row++) {
-            const char *path = NULL;
+            const char *path = output_of(o, s, row);
             LW_CLEANUP(lw_str_clear) lw_str what = {0};
-            if (row->type == LW_OPT_TEXT && row->path >= LW_PATH_OUT)
-                path = *(const char *const *)(const void *)((char *)o->set[s].base + row->offset);
             if (!path)
                 continue;
             lw_str_addf(&what, "--%s", row->name);
             LW_TRY(check_ending(lw_str_c(&what), path, row->endings));
             LW_TRY(lw_output_check(lw_str_c(&what), path, kinds[row->path]));
+            LW_TRY(check_once(o, row, path));
             if (row->path == LW_PATH_OUT_DIR && lw_run_dir_there(path))
                 return lw_fail(LW_EUSAGE,
                                "%s: %s holds a training run, whose files would be replaced: choose "

@@ -72,6 +72,14 @@ expect 0 bench --compare base.json,fast.json
 out_has 'better'
 expect 0 bench --compare base.json,same.json --json
 out_has '"verdict": "noise"'
+# nothing is run, so that nothing would be in these files, and every case is compared
+for other in '--save none.json' '--csv none.csv' '--filter field' '--list'; do
+    # shellcheck disable=SC2086
+    expect 2 bench --compare base.json,same.json $other
+    err_has "--compare of two files runs nothing and compares all that is in both; it does not go with ${other%% *}"
+done
+expect 2 bench field --compare base.json,same.json
+err_has 'it does not go with a suite'
 # run again, against a past that was a thousand times faster
 # shellcheck disable=SC2086
 expect 1 bench field $one --samples 1 --compare fast.json --save again.json
@@ -199,6 +207,10 @@ expect 0 bench mc --ladder --models c=clip --num-images 3 --passes 2 --sites las
 [ "$(grep '"mean_trace_pre"' ladder.json | head -2 | sort -u | wc -l)" -eq 1 ] || fails 'rungs compute different scores'
 expect 2 bench unet --ladder
 expect 4 bench mc --ladder --models c=clip --data nowhere
+expect 2 bench mc --ladder --csv rungs.csv
+err_has '--ladder has no rows for --csv: --save FILE keeps all of it'
+expect 2 bench mc --ladder --compare base.json
+err_has '--ladder has no rows for --compare'
 
 expect 0 bench --list --filter unet.
 out_has 'unet.forward_b128'

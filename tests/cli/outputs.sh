@@ -58,6 +58,13 @@ expect 2 data export synth:16 --output x.jpg
 err_has '--output x.jpg: no such file is written; give a .npy, a .npz or a folder'
 [ ! -e x.jpg ] || fails 'x.jpg was made'
 
+# Of two outputs of one name only the last would be there.
+expect 2 bench field --samples 1 --save both --csv both
+err_has '--save and --csv are both both: give each a name of its own'
+[ ! -e both ] || fails 'one of them was written'
+expect 2 prove bench nowhere --csv both --output-dir both
+err_has 'are both both'
+
 # Neither does another command replace a run's files of its names, nor a run those of another command.
 for other in 'prove eval kb' 'prove bench kb' 'prove compare kb' 'compare --drift run' 'mc folder:pictures'; do
     expect 2 $other --output-dir run

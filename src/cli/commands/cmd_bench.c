@@ -172,10 +172,31 @@ static int compare(const lw_cli *cli, const bench_cli *o, const lw_bench *base, 
                  : 0;
 }
 
+/* Nothing is run, so that what is said of cases or of their times would be passed over. */
+static int check_files(const bench_cli *o)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } other[] = {{o->c.suite, "a suite"},
+                 {o->c.filter, "--filter"},
+                 {o->c.list, "--list"},
+                 {o->save, "--save"},
+                 {o->csv, "--csv"}};
+    for (size_t i = 0; i < LW_COUNT(other); i++)
+        if (other[i].given)
+            return lw_fail(LW_EUSAGE,
+                           "--compare of two files runs nothing and compares all that is in both; "
+                           "it does not go with %s",
+                           other[i].name);
+    return 0;
+}
+
 static int compare_files(const lw_cli *cli, const bench_cli *o)
 {
     LW_CLEANUP(lw_bench_clear) lw_bench base = {0}, now = {0};
     LW_CLEANUP(lw_json_drop) json_t *tree = json_object();
+    LW_TRY(check_files(o));
     LW_TRY(lw_bench_load(o->compare[0], &base));
     LW_TRY(lw_bench_load(o->compare[1], &now));
     int rc = compare(cli, o, &base, &now, tree);
@@ -284,6 +305,9 @@ static int run_ladder(const lw_cli *cli, const bench_cli *o)
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     if (!o->c.suite || !lw_str_eq(o->c.suite, "mc"))
         return lw_fail(LW_EUSAGE, "--ladder is of `leeway bench mc`");
+    if (o->csv || o->n_compare > 0)
+        return lw_fail(LW_EUSAGE, "--ladder has no rows for %s: --save FILE keeps all of it",
+                       o->csv ? "--csv" : "--compare");
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     c.threads = (int32_t)cli->global.threads;
     c.conv = cli->global.conv;
