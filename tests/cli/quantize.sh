@@ -72,6 +72,33 @@ err_has 'leeway quantize'
 
 expect 2 quantize ddpm --output-dir enc/checkpoints/last
 err_has 'another model'
+# weights alone are a model, too: they were replaced
+mkdir weights-only
+cp prepared/model.safetensors weights-only
+expect 2 quantize enc --calibration synth:16 --n 8 --output-dir weights-only
+err_has 'weights-only holds another model'
+cmp -s prepared/model.safetensors weights-only/model.safetensors || fails 'the weights of another model were replaced'
+
+# weights in a file that is no .safetensors come along as one
+cp -r prepared torch
+mv torch/model.safetensors torch/pytorch_model.bin
+expect 0 quantize torch --calibration synth:32 --n 8 --output-dir q-torch
+expect 0 encode q-torch --data synth:32 --limit 4 --precision int8 --output q.npy
+cmp -s p.npy q.npy || fails 'other features with the weights in another file'
+[ -f q-torch/model.safetensors ] || fails 'no weights of the usual name'
+# what is asked for and not done is said
+expect 2 quantize drift --calibration synth:16 --output-dir q-none
+err_has 'drift is a drifting generator, which reads noise and no pictures: leave out --calibration'
+expect 0 quantize drift --calibration noise --n 4 --batch-size 4 --output-dir q-noise
+expect 2 quantize ddpm --percentile 99 --output-dir q-none
+err_has '--percentile: only with --range percentile'
+[ ! -e q-none ] || fails 'q-none was written'
+expect 0 data export synth:16 --num-images 3 --output few
+expect 0 quantize enc --calibration folder:few --n 8 --output-dir q-few
+err_has 'folder:few: there are 3 pictures; 8 are asked for, so they repeat'
+# the name of a folder that is not said by its name
+(cd prepared && "$program" quantize . --calibration synth:32 --n 8) >"$out" 2>"$err" || fails 'quantize .'
+[ -f prepared-int8/quantization.json ] || fails 'quantize . writes elsewhere than quantize of the name'
 echo '{"version": 1, "edges": {"x": {"scale": 0, "zero": 3}}}' > q-enc/quantization.json
 expect 3 run q-enc --input g.npy --output i.npy
 err_has "'scale' must be positive"

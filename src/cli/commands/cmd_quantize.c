@@ -59,6 +59,8 @@ static int run(const lw_cli *cli, const void *config)
     lw_quantize_config c = o->c;
     lw_quantize_result r;
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    if (c.rule != LW_RANGE_PERCENTILE && lw_cli_given(cli, "percentile"))
+        return lw_fail(LW_EUSAGE, "--percentile: only with --range percentile");
     c.ema = o->weights == 1;
     c.seed = (uint64_t)cli->global.seed;
     c.threads = cli->global.threads;

@@ -9,13 +9,25 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Pictures, or NULL. */
+static const char *pictures_of(const lw_quantize_inputs *in)
+{
+    const char *spec = in->c->calibration;
+    return spec && !lw_str_eq(spec, "noise") ? spec : NULL;
+}
+
 static int read_method(lw_quantize_inputs *in)
 {
     LW_TRY(lw_network_method(in->net, &in->method, &in->diffusion));
     in->what = "noise";
+    if (in->method == LW_METHOD_DRIFT && pictures_of(in))
+        return lw_fail(LW_EUSAGE,
+                       "%s is a drifting generator, which reads noise and no pictures: leave out "
+                       "--calibration",
+                       in->c->source);
     if (in->method == LW_METHOD_DRIFT)
         return 0;
-    in->what = in->data ? "noised pictures" : "pictures on their way from noise";
+    in->what = pictures_of(in) ? "noised pictures" : "pictures on their way from noise";
     in->times = LW_MIN(in->c->steps, in->diffusion->timesteps);
     return lw_diffusion_check_steps(in->diffusion, in->times);
 }
@@ -36,8 +48,8 @@ static int draw_prepared(const lw_quantize_inputs *in, const char *spec, lw_data
 
 static int open_data(lw_quantize_inputs *in)
 {
-    const char *spec = in->c->calibration;
-    if (!spec || lw_str_eq(spec, "noise"))
+    const char *spec = pictures_of(in);
+    if (!spec)
         return in->net->generator ? 0
                                   : lw_fail(LW_EUSAGE,
                                             "%s is an encoder: say with --calibration DATA what "
@@ -55,7 +67,11 @@ static int open_data(lw_quantize_inputs *in)
     if (lw_network_preparation(net))
         LW_TRY(draw_prepared(in, spec, &o));
     LW_TRY(lw_data_open(spec, &o, &in->data));
-    return lw_data_drawn(in->data, &in->drawn);
+    LW_TRY(lw_data_drawn(in->data, &in->drawn));
+    if (in->data->n < in->c->n)
+        lw_log(LW_LOG_WARN, "data", "%s: there are %lld pictures; %d are asked for, so they repeat",
+               spec, (long long)in->data->n, (int)in->c->n);
+    return 0;
 }
 
 /* Of the pictures the network is compiled for. */
@@ -84,9 +100,9 @@ int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c,
                        "%s: its ranges depend on frames ('leeway_condition' of its config.json), "
                        "which quantize has none of: --precision bf16 needs no ranges",
                        net->dir);
-    LW_TRY(open_data(in));
     if (net->generator)
         LW_TRY(read_method(in));
+    LW_TRY(open_data(in));
     choose_size(in);
     lw_type image = lw_type_of(LW_F32, 4, c->batch, in->h, in->w, net->channels);
     if (net->generator)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "session/session_device.h"
@@ -27,26 +28,53 @@ static const char *const rules[] = {"mse", "percentile", "minmax"};
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* SOURCE-int8. A source that ends in . or .. is meant by its name: ".-int8" would be hidden in it. */
+static int default_output(const char *source, lw_str *path)
+{
+    LW_CLEANUP(lw_str_clear) lw_str whole = {0};
+    size_t n = strlen(source);
+    const char *last = strrchr(source, '/');
+    last = last ? last + 1 : source;
+    if (lw_str_eq(last, ".") || lw_str_eq(last, "..")) {
+        char *real = realpath(source, NULL);
+        lw_str_add(&whole, real ? real : source);
+        free(real); /* the C library's */
+        source = lw_str_c(&whole);
+        n = whole.len;
+    }
+    while (n > 1 && source[n - 1] == '/')
+        n--;
+    lw_str_addf(path, "%.*s-int8", (int)n, source);
+    return path->failed ? LW_ENOMEM : 0;
+}
+
+/* With weights that this command did not write. */
+static bool holds_model(const char *dir)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    if (!lw_path_is_dir(dir) || lw_path_exists(lw_path_join(&path, dir, "quantization.json")))
+        return false;
+    if (lw_path_exists(lw_path_join(&path, dir, "config.json")) ||
+        lw_model_weights_find(dir, &path) == 0)
+        return true;
+    lw_errclear();
+    return false;
+}
+
 /* SOURCE-int8 beside the source, unless said otherwise; never the source itself. */
 static int choose_output(quantizing *q)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     const lw_quantize_config *c = q->c;
-    size_t n = strlen(c->source);
-    while (n > 1 && c->source[n - 1] == '/')
-        n--;
     if (c->output_dir)
         lw_str_add(&path, c->output_dir);
     else
-        lw_str_addf(&path, "%.*s-int8", (int)n, c->source);
+        LW_TRY(default_output(c->source, &path));
     if (path.len >= sizeof q->out->output_dir)
         return lw_fail(LW_EUSAGE, "--output-dir is longer than %zu characters",
                        sizeof q->out->output_dir - 1);
     snprintf(q->out->output_dir, sizeof q->out->output_dir, "%s", lw_str_c(&path));
-    LW_CLEANUP(lw_str_clear) lw_str old = {0}, ours = {0};
-    bool model = lw_path_exists(lw_path_join(&old, q->out->output_dir, "config.json"));
-    bool quantised = lw_path_exists(lw_path_join(&ours, q->out->output_dir, "quantization.json"));
-    if (model && !quantised)
+    if (holds_model(q->out->output_dir))
         return lw_fail(LW_EUSAGE, "%s holds another model: choose another --output-dir",
                        q->out->output_dir);
     return lw_output_check("--output-dir", q->out->output_dir, LW_OUT_DIR);
@@ -132,9 +160,27 @@ static int copy_file(const char *from, const char *dir, const char *name)
     return lw_file_write(lw_path_join(&to, dir, name), bytes, n);
 }
 
+/* Of other forms (torch.save's, an index in its place), as one file of safetensors. */
+static int convert_weights(const char *from, const char *dir)
+{
+    LW_CLEANUP(lw_str_clear) lw_str to = {0};
+    LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
+    LW_TRY(lw_st_open(from, &f));
+    const size_t n = lw_st_count(f);
+    LW_CLEANUP(lw_free) lw_st_tensor *t = lw_calloc(n + 1, sizeof *t);
+    if (!t)
+        return LW_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        t[i] = *lw_st_at(f, i);
+    lw_path_join(&to, dir,
+                 strstr(from, "diffusion_pytorch_model") ? LW_WEIGHTS_DIFFUSERS : LW_WEIGHTS_HF);
+    return lw_st_save(lw_str_c(&to), t, n, NULL, 0);
+}
+
 static bool is_model_file(const char *name)
 {
-    return lw_str_eq(name, "config.json") || lw_str_eq(name, "preprocessor_config.json") ||
+    return lw_str_eq(name, "config.json") || lw_str_eq(name, "open_clip_config.json") ||
+           lw_str_eq(name, "preprocessor_config.json") ||
            lw_str_eq(name, "scheduler_config.json") ||
            lw_str_ends(name, ".safetensors.index.json") ||
            (lw_str_ends(name, ".safetensors") && !lw_str_eq(name, "optimizer.safetensors"));
@@ -142,12 +188,17 @@ static bool is_model_file(const char *name)
 
 static int copy_model(const quantizing *q, const char *dir)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0}, weights = {0};
     char **names = NULL;
     size_t n = 0;
     int rc = 0;
+    LW_TRY(lw_model_weights_find(q->net->dir, &weights));
+    const bool as_it_is = lw_str_ends(lw_str_c(&weights), ".safetensors");
     if (!lw_path_is_dir(q->net->dir))
-        return copy_file(q->net->dir, dir, "model.safetensors");
+        return as_it_is ? copy_file(q->net->dir, dir, LW_WEIGHTS_HF)
+                        : convert_weights(q->net->dir, dir);
+    if (!as_it_is && !lw_str_ends(lw_str_c(&weights), ".safetensors.index.json"))
+        LW_TRY(convert_weights(lw_str_c(&weights), dir));
     LW_TRY(lw_list_dir(q->net->dir, &names, &n));
     for (size_t i = 0; i < n && rc == 0; i++)
         if (is_model_file(names[i]))
