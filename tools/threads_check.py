@@ -105,7 +105,15 @@ def main():
     except ValueError:
         parser.error("--threads %s: must be whole numbers with commas between them" % asked)
     if len(threads) == 1:
-        parser.error("this process may use one CPU: there is nothing to compare")
+        parser.error("--threads %s: there is nothing to compare" % asked if of.threads else
+                     "this process may use one CPU: there is nothing to compare")
+    if of.rounds < 1:
+        parser.error("--rounds %d: at least one" % of.rounds)
+    if of.output:
+        try:  # before anything is measured
+            of.output.open("a").close()
+        except OSError as error:
+            parser.error("--output %s: %s" % (of.output, error.strerror))
     tree = {"cpus": cpus, "cases": {}}
     for case in of.case or CASES:
         tree["cases"][case] = {"bound": bounds_of(of.program, case, [t for t in threads[1:] if t <= cpus]), "ms": {str(t): [] for t in threads}}
