@@ -235,7 +235,8 @@ grep -q 'By predicate, the 24 largest of 60' long_eval/report.html || fails 'the
 mkdir lonely
 printf 'r(a,a).\n' | tee lonely/train.txt >lonely/test.txt
 printf 'r(x,y) -> h(x,y)\n' >lonely/rules.txt
-expect 0 prove eval lonely
+expect 0 prove eval lonely --output-dir lonely_eval
+grep -q 'walked for ranks only' lonely_eval/report.html && fails 'no option asked for ranks only'
 out_has 'warning: 2 of 2 are ranked against nothing'
 expect 0 prove compare lonely --seeds 2 --output-dir lonely_table
 out_has 'warning: 2 of 2 lists are ranked against nothing: '
@@ -251,6 +252,15 @@ expect 2 prove compare land --corruption-modes both
 expect 2 prove compare land --seeds 0
 expect 4 prove compare land --kge nowhere
 expect 4 prove compare land --policy nowhere+nothing
+for names in uniform, uniform,,uniform uniform+ +uniform; do
+    expect 2 prove compare land --policy $names
+    err_has ' is empty'
+done
+# rows are told apart, whatever policies are called
+expect 0 prove compare land --policy formula:1+formula:2,formula:1+formula:3 --seeds 2 --n-corruptions 1 --output-dir apart
+for name in 'formula:1 and 1 more' 'formula:1+formula:3'; do
+    [ "$(grep -c "^$name,all,all,.*,MRR," apart/compare.csv)" -eq 1 ] || fails "no row of its own: $name"
+done
 
 # a dry run does nothing but read
 for verb in 'depths land' 'eval land --output-dir dry' 'bench land --output-dir dry' 'rank land --by rules --save-ranks dry' \

@@ -252,8 +252,16 @@ static void find_halves(const lw_provers *p)
 
 /* ---- all --------------------------------------------------------------------------------------- */
 
-/* "hybrid: A and 2 more" of "A+B+C". */
-static int named(const char *what, const char *policies, lw_str *out)
+static bool has_row(const lw_provers *p, const char *name)
+{
+    for (int32_t r = 0; r < p->n; r++)
+        if (lw_str_eq(p->row[r].name, name))
+            return true;
+    return false;
+}
+
+/* "hybrid: A and 2 more" of "A+B+C", or all of it where a row has that name. */
+static int named(const lw_provers *p, const char *what, const char *policies, lw_str *out)
 {
     const size_t first = strcspn(policies, "+");
     int32_t more = 0;
@@ -263,7 +271,33 @@ static int named(const char *what, const char *policies, lw_str *out)
     lw_str_addf(out, "%s%.*s", what, (int)first, policies);
     if (more > 0)
         lw_str_addf(out, " and %d more", more);
+    if (!out->failed && has_row(p, lw_str_c(out))) {
+        lw_str_clear(out);
+        lw_str_addf(out, "%s%s", what, policies);
+    }
     return out->failed ? LW_ENOMEM : 0;
+}
+
+/* Before anything is walked: what cannot be opened would cost the rows before it. */
+static int try_policies(const work *w)
+{
+    for (int32_t i = 0; i < w->o->n_policies; i++) {
+        const char *at = w->o->policy[i];
+        for (bool more = true; more;) {
+            LW_CLEANUP(lw_str_clear) lw_str part = {0};
+            LW_CLEANUP(lw_prove_policy_close) lw_prove_policy opened = {0};
+            const size_t n = strcspn(at, "+");
+            if (n == 0)
+                return lw_fail(LW_EUSAGE, "--policy '%s': a name between the %s is empty",
+                               w->o->policy[i], w->o->policy[i][0] ? "pluses" : "commas");
+            lw_str_add_n(&part, at, n);
+            LW_TRY(lw_prove_policy_open(lw_str_c(&part), w->o->ema, w->p->kb, &w->o->eval.walks.env,
+                                        &opened));
+            more = at[n] == '+';
+            at += n + 1;
+        }
+    }
+    return 0;
 }
 
 static int run_policies(work *w, lw_kge *kge)
@@ -271,12 +305,12 @@ static int run_policies(work *w, lw_kge *kge)
     LW_CLEANUP(lw_str_clear) lw_str name = {0};
     lw_prover *row;
     for (int32_t i = 0; i < w->o->n_policies; i++) {
-        LW_TRY(named("", w->o->policy[i], &name));
+        LW_TRY(named(w->p, "", w->o->policy[i], &name));
         LW_TRY(add_row(w, lw_str_c(&name), &row));
         LW_TRY(walk(w, w->o->policy[i], NULL, row));
     }
     for (int32_t i = 0; i < w->o->n_policies && kge; i++) {
-        LW_TRY(named("hybrid: ", w->o->policy[i], &name));
+        LW_TRY(named(w->p, "hybrid: ", w->o->policy[i], &name));
         LW_TRY(add_row(w, lw_str_c(&name), &row));
         LW_TRY(walk(w, w->o->policy[i], kge, row));
     }
@@ -294,6 +328,7 @@ static int run_rows(work *w, lw_kge *kge)
     LW_TRY(add_row(w, "untrained", &row));
     LW_TRY(walk(w, NULL, NULL, row));
     LW_TRY(run_policies(w, kge));
+    w->p->half_row = w->p->n;
     LW_TRY(add_row(w, "half links", &row));
     LW_TRY(by_half_links(w, row));
     if (kge) {
@@ -304,6 +339,7 @@ static int run_rows(work *w, lw_kge *kge)
     LW_TRY(by_rules(w, row));
     if (w->p->provable < 0)
         return 0;
+    w->p->ceiling_row = w->p->n;
     LW_TRY(add_row(w, "ceiling", &row));
     lw_free(&row->rank);
     row->rank = lw_steal(&w->ceiling.rank);
@@ -316,7 +352,7 @@ static int make(lw_provers *p, const lw_provers_options *o)
     enum { OTHERS = 8 };
     const size_t n = (size_t)p->queries->n;
     p->seeds = o->seeds;
-    p->provable = -1;
+    p->provable = p->ceiling_row = -1;
     for (int m = 0; m < LW_CORRUPT_MODES; m++)
         if (o->eval.mode[m])
             p->modes[p->n_modes++] = m;
@@ -341,7 +377,8 @@ int lw_provers_run(const lw_kb *kb, const lw_queries *q, const lw_positives *kno
     if (o->kge)
         LW_TRY(lw_kge_open(o->kge, o->ema, kb, dev, &kge));
     work w = {.p = &p, .known = known, .o = o, .obs = obs, .dev = dev};
-    int rc = find_depths(&w);
+    int rc = try_policies(&w);
+    rc = rc == 0 ? find_depths(&w) : rc;
     find_halves(&p);
     rc = rc < 0 ? rc : run_rows(&w, kge);
     lw_free(&w.ceiling.rank);

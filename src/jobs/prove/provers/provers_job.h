@@ -37,7 +37,10 @@ typedef struct lw_prover_stages {
     double most_of_margin; /* the largest difference that was seen, of what is trusted */
 } lw_prover_stages;
 
-enum { LW_PROVERS_POLICY = 2 }; /* row of the first policy: behind uniform and untrained */
+enum {
+    LW_PROVERS_UNTRAINED = 1,
+    LW_PROVERS_POLICY = 2
+}; /* row of the first policy: behind uniform and untrained */
 
 /* One row. */
 typedef struct lw_prover {
@@ -63,7 +66,8 @@ typedef struct lw_provers {
     const lw_queries *queries;
     lw_prover *row;
     int32_t n, seeds, n_modes, modes[LW_CORRUPT_MODES];
-    int32_t *depth; /* [queries]; -1: no proof, -2: not known */
+    int32_t half_row, ceiling_row; /* of half links; of the ceiling, -1: it is not known */
+    int32_t *depth;                /* [queries]; -1: no proof, -2: not known */
     uint8_t
         *half; /* [modes][queries]: 1 the asked argument is seen with the predicate, 2 the known */
     int64_t provable;   /* queries; -1: not known */

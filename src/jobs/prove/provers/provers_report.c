@@ -62,20 +62,12 @@ int lw_provers_group_table(const lw_provers_context *c, lw_provers_by by, int32_
 
 /* ---- three sentences --------------------------------------------------------------------------- */
 
-static int32_t row_named(const lw_provers *p, const char *name)
-{
-    for (int32_t r = 0; r < p->n; r++)
-        if (strcmp(p->row[r].name, name) == 0)
-            return r;
-    return -1;
-}
-
 /* The best MRR but the ceiling's. */
 static int32_t best_row(const lw_provers_context *c)
 {
     int32_t best = 0;
     for (int32_t r = 1; r < c->p->n; r++)
-        if (r != row_named(c->p, "ceiling") && all_of(c, r).mean[0] > all_of(c, best).mean[0])
+        if (r != c->p->ceiling_row && all_of(c, r).mean[0] > all_of(c, best).mean[0])
             best = r;
     return best;
 }
@@ -87,7 +79,7 @@ static void say_level(const lw_provers_context *c, int32_t best, lw_str *out)
     int32_t n = 0;
     for (int32_t r = 0; r < c->p->n && c->p->seeds > 1; r++) {
         const lw_provers_cell x = all_of(c, r);
-        if (r != best && r != row_named(c->p, "ceiling") &&
+        if (r != best && r != c->p->ceiling_row &&
             top.mean[0] - x.mean[0] <= 2 * fmax(top.deviation[0], x.deviation[0]))
             lw_str_addf(out, "%s%s", n++ ? ", " : " (not told apart from ", c->p->row[r].name);
     }
@@ -96,7 +88,7 @@ static void say_level(const lw_provers_context *c, int32_t best, lw_str *out)
 
 static void say_best(const lw_provers_context *c, lw_str *out)
 {
-    const int32_t best = best_row(c), ceiling = row_named(c->p, "ceiling");
+    const int32_t best = best_row(c), ceiling = c->p->ceiling_row;
     const double mrr = all_of(c, best).mean[0];
     lw_str_addf(out, "The best row is %s with an MRR of %.3f", c->p->row[best].name, mrr);
     say_level(c, best, out);
@@ -115,7 +107,7 @@ static void say_best(const lw_provers_context *c, lw_str *out)
 
 static void say_training(const lw_provers_context *c, lw_str *out)
 {
-    const lw_provers_cell before = all_of(c, row_named(c->p, "untrained"));
+    const lw_provers_cell before = all_of(c, LW_PROVERS_UNTRAINED);
     if (c->o->n_policies == 0) {
         lw_str_add(out, "No trained policy was compared: nothing is said about training.");
         return;
@@ -138,8 +130,7 @@ static void say_training(const lw_provers_context *c, lw_str *out)
 
 static void say_halves(const lw_provers_context *c, lw_str *out)
 {
-    const int32_t best = best_row(c), rule = c->o->eval.rank_rule,
-                  half = row_named(c->p, "half links");
+    const int32_t best = best_row(c), rule = c->o->eval.rank_rule, half = c->p->half_row;
     double seen = 0, unseen = 0;
     int64_t n[2] = {0, 0};
     for (int32_t key = 0; key < 4; key++) {

@@ -32,10 +32,15 @@ static void add_cards(const lw_prove_context *c, const lw_prove_eval *e, lw_html
 {
     lw_prove_means m = lw_prove_eval_means(e, c->o->rank_rule, -1, NULL, NULL);
     char mrr[32], at1[32], at10[32], proved[32], each[32], note[2][96];
-    snprintf(proved, sizeof proved, "%.1f %%",
-             100 * (double)m.positives_proved / (double)LW_MAX(m.lists, 1));
+    if (m.lists > 0)
+        snprintf(proved, sizeof proved, "%.1f %%",
+                 100 * (double)m.positives_proved / (double)m.lists);
+    else
+        snprintf(proved, sizeof proved, "-");
     snprintf(each, sizeof each, "%.3g ms", 1e3 * e->seconds / (double)LW_MAX(e->candidates, 1));
-    if (isnan(m.false_proved))
+    if (isnan(m.false_proved) && !e->ranks_only)
+        snprintf(note[0], sizeof note[0], "no corruption was walked to its end");
+    else if (isnan(m.false_proved))
         snprintf(note[0], sizeof note[0], "corruptions were walked for ranks only");
     else
         snprintf(note[0], sizeof note[0], "of corruptions %.1f %%", 100 * m.false_proved);
