@@ -288,7 +288,7 @@ int lw_cli_main(int argc, char **argv)
         rc = lw_fail(lw_errno_code(errno), "cannot write to stdout: %s",
                      errno ? strerror(errno) : "output error");
     if (rc >= 0 && lw_json_lost())
-        rc = lw_fail(LW_ENOMEM, "no memory for the result as JSON");
+        rc = lw_fail(LW_ENOMEM, "the result is none as JSON: no memory, or a name is not UTF-8");
     rc = memory_first(rc);
     if (rc < 0)
         fprintf(stderr, "leeway: %s\n", *lw_errmsg() ? lw_errmsg() : lw_errname(rc));

@@ -66,6 +66,8 @@ void lw_cli_print_result(json_t *tree)
 void lw_cli_print_json(const json_t *tree)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    if (!tree) /* packed without memory, or with a name that is not UTF-8: "null" is no result */
+        lw_json_lose();
     lw_json_dump(tree, 2, &text);
     if (!text.failed) /* else lw_json_lost() says so when the command has ended */
         puts(lw_str_c(&text));

@@ -256,6 +256,22 @@ for names in uniform, uniform,,uniform uniform+ +uniform; do
     expect 2 prove compare land --policy $names
     err_has ' is empty'
 done
+# a dataset whose path is not UTF-8: JSON spells it (it was null), a page cannot, and that is said before the walks
+odd=$(printf 'land\377')
+if cp -r land "$odd" 2>/dev/null; then
+    for verb in check depths 'bench --samples 1 --no-steps --batch-size 8 --n-corruptions 2' eval 'compare --seeds 1'; do
+        # shellcheck disable=SC2086
+        expect 0 prove ${verb%% *} "$odd" ${verb#"${verb%% *}"} --json
+        out_has '"dataset": "land\\xff"'
+    done
+    expect 0 prove eval "$odd"
+    expect 2 prove eval "$odd" --output-dir odd_eval
+    expect 2 prove compare "$odd" --output-dir odd_table
+    err_has 'is not UTF-8 and cannot be written to a config file'
+    "$make_model" encoder "$odd/enc" || fails 'make_model encoder'
+    expect 0 quantize "$odd/enc" --calibration synth:16 --n 8 --output-dir odd_enc --json
+    grep -q '"source": "land\\\\xff/enc"' odd_enc/quantization.json || fails 'the source is not spelt'
+fi
 # rows are told apart, whatever policies are called
 expect 0 prove compare land --policy formula:1+formula:2,formula:1+formula:3 --seeds 2 --n-corruptions 1 --output-dir apart
 for name in 'formula:1 and 1 more' 'formula:1+formula:3'; do

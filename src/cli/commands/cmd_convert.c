@@ -31,9 +31,9 @@ static const lw_option options[] = {
 static void print_json(const lw_cli *cli, const lw_convert_config *c, const lw_convert_result *r)
 {
     LW_CLEANUP(lw_json_drop)
-    json_t *j = json_pack("{s:s, s:I, s:s, s:s, s:I, s:O, s:O, s:O, s:O, s:b}", "network",
+    json_t *j = json_pack("{s:s, s:I, s:o, s:s, s:I, s:O, s:O, s:O, s:O, s:b}", "network",
                           r->network, "parameters", (json_int_t)r->parameters, "output_dir",
-                          c->output_dir, "dtype", lw_elem_name(r->type), "bytes",
+                          lw_json_name(c->output_dir), "dtype", lw_elem_name(r->type), "bytes",
                           (json_int_t)r->bytes, "files", r->files, "config", r->config, "left_out",
                           r->left_out, "notes", r->notes, "written", !cli->global.dry_run);
     lw_cli_print_json(j);

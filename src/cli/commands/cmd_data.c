@@ -93,13 +93,14 @@ static json_t *numbers(const lw_dataset *d, const double *v)
 
 static json_t *report_json(const look_cli *o, const lw_data_report *r)
 {
-    json_t *j = json_pack("{s:s, s:s, s:b}", "data", o->spec, "split",
+    json_t *j = json_pack("{s:o, s:s, s:b}", "data", lw_json_name(o->spec), "split",
                           lw_split_name((lw_split)o->split), "ok",
                           r->set != NULL && r->n_problems == 0);
     json_t *problems = json_array(), *counts = json_object();
     for (size_t i = 0; i < r->n_problems; i++)
-        json_array_append_new(problems, json_pack("{s:s, s:s}", "path", r->problems[i].path,
-                                                  "reason", r->problems[i].reason));
+        json_array_append_new(problems,
+                              json_pack("{s:o, s:o}", "path", lw_json_name(r->problems[i].path),
+                                        "reason", lw_json_name(r->problems[i].reason)));
     if (r->set) {
         json_object_set_new(j, "pictures", json_integer((json_int_t)r->set->n));
         if (r->set->h == r->set->w)
@@ -253,8 +254,8 @@ static int sheet(const lw_cli *cli, const look_cli *o, const lw_dataset *d)
     LW_TRY(lw_png_save(o->output, &im, texts));
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop)
-        json_t *j = json_pack("{s:s, s:i, s:i}", "output", o->output, "width", (int)im.width,
-                              "height", (int)im.height);
+        json_t *j = json_pack("{s:o, s:i, s:i}", "output", lw_json_name(o->output), "width",
+                              (int)im.width, "height", (int)im.height);
         lw_cli_print_json(j);
     } else {
         lw_cli_print("%s: %d x %d pixels%s\n", o->output, (int)im.width, (int)im.height,
@@ -314,9 +315,9 @@ static int run_export(const lw_cli *cli, const void *config)
     LW_TRY(lw_data_export(d, o->output, &obs.calls));
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop)
-        json_t *j = json_pack("{s:s, s:I, s:i, s:i, s:b}", "output", o->output, "pictures",
-                              (json_int_t)d->n, "height", (int)d->h, "width", (int)d->w, "labelled",
-                              (int)d->labelled);
+        json_t *j = json_pack("{s:o, s:I, s:i, s:i, s:b}", "output", lw_json_name(o->output),
+                              "pictures", (json_int_t)d->n, "height", (int)d->h, "width", (int)d->w,
+                              "labelled", (int)d->labelled);
         json_object_set_new(j, "channels", json_integer(d->channels));
         lw_cli_print_json(j);
     } else {

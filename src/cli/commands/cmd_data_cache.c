@@ -29,7 +29,7 @@ static int find_dir(char *buf, size_t size, lw_cached_list *l)
 
 static json_t *row_json(const lw_cached *c)
 {
-    json_t *j = json_pack("{s:s, s:s, s:I, s:f}", "path", c->path, "state",
+    json_t *j = json_pack("{s:o, s:s, s:I, s:f}", "path", lw_json_name(c->path), "state",
                           lw_cached_state_name(c->state), "bytes", (json_int_t)c->bytes,
                           "age_seconds", c->age);
     if (*c->title) {
@@ -78,7 +78,8 @@ static int list(const lw_cli *cli, const char *dir, const lw_cached_list *l)
                      lw_fmt_bytes(text, bytes), dir);
         return 0;
     }
-    all = json_pack("{s:s, s:O, s:I}", "directory", dir, "files", rows, "bytes", (json_int_t)bytes);
+    all = json_pack("{s:o, s:O, s:I}", "directory", lw_json_name(dir), "files", rows, "bytes",
+                    (json_int_t)bytes);
     lw_cli_print_json(all);
     return 0;
 }
@@ -131,7 +132,7 @@ static int clear(const lw_cli *cli, const cache_cli *o, const char *dir, const l
                      lw_fmt_bytes(text, bytes), dir);
         return 0;
     }
-    all = json_pack("{s:s, s:O, s:I}", "directory", dir, "removed", rows, "bytes",
+    all = json_pack("{s:o, s:O, s:I}", "directory", lw_json_name(dir), "removed", rows, "bytes",
                     (json_int_t)bytes);
     lw_cli_print_json(all);
     return 0;

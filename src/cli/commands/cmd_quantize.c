@@ -45,11 +45,11 @@ static const lw_option options[] = {
 static void print_json(const lw_quantize_result *r)
 {
     LW_CLEANUP(lw_json_drop)
-    json_t *j = json_pack("{s:s, s:s, s:i, s:I, s:f, s:f, s:s, s:f, s:f}", "output_dir",
-                          r->output_dir, "inputs", r->inputs, "edges", (int)r->edges, "evaluations",
-                          (json_int_t)r->evaluations, "mean_error", r->mean_error, "worst_error",
-                          r->worst_error, "worst", r->worst, "output_error", r->output_error,
-                          "seconds", r->seconds);
+    json_t *j = json_pack("{s:o, s:s, s:i, s:I, s:f, s:f, s:s, s:f, s:f}", "output_dir",
+                          lw_json_name(r->output_dir), "inputs", r->inputs, "edges", (int)r->edges,
+                          "evaluations", (json_int_t)r->evaluations, "mean_error", r->mean_error,
+                          "worst_error", r->worst_error, "worst", r->worst, "output_error",
+                          r->output_error, "seconds", r->seconds);
     lw_cli_print_json(j);
 }
 
@@ -58,7 +58,7 @@ static int run(const lw_cli *cli, const void *config)
     const quantize_cli *o = config;
     lw_quantize_config c = o->c;
     lw_quantize_result r;
-    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs = {0};
     if (c.rule != LW_RANGE_PERCENTILE && lw_cli_given(cli, "percentile"))
         return lw_fail(LW_EUSAGE, "--percentile: only with --range percentile");
     c.ema = o->weights == 1;

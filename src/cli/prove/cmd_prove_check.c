@@ -89,7 +89,7 @@ static json_t *splits_json(const looked *l)
 
 static json_t *report_json(const lw_prove_cli *o, const looked *l, bool ok)
 {
-    json_t *j = json_pack("{s:s, s:b}", "dataset", o->dataset, "ok", ok);
+    json_t *j = json_pack("{s:o, s:b}", "dataset", lw_json_name(o->dataset), "ok", ok);
     json_object_set_new(j, "errors", lines_json(&l->problems.errors));
     json_object_set_new(j, "warnings", lines_json(&l->problems.warnings));
     if (!l->kb || !l->survey.of)

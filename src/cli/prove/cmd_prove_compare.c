@@ -127,19 +127,20 @@ static int compare(const lw_cli *cli, const compare_cli *o, lw_problems *problem
         return 0;
     if (o->candidates.filtered)
         LW_TRY(lw_positives_open(d->kb, &d->known));
+    if (o->output_dir) /* before the work: not every name can be written down */
+        LW_TRY(lw_cli_config_yaml(cli, &config));
     {
         LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
         lw_cli_observer_open(&obs, cli);
         LW_TRY(lw_provers_run(d->kb, &d->queries, &d->known, &po, &obs.calls, &d->provers));
     }
     lw_cli_command_line(cli, &command);
-    LW_TRY(lw_cli_config_yaml(cli, &config));
     const lw_provers_context c = {.p = &d->provers,
                                   .o = &po,
                                   .dataset = o->prove.dataset,
                                   .split = o->prove.split,
                                   .command = lw_str_c(&command),
-                                  .config = lw_str_c(&config)};
+                                  .config = o->output_dir ? lw_str_c(&config) : NULL};
     return report(cli, o, &c);
 }
 

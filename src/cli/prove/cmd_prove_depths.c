@@ -60,8 +60,8 @@ static json_t *report_json(const lw_prove_cli *o, const lw_kb *kb, const lw_quer
                            const lw_depths *d, const lw_prove_least *m)
 {
     cut_row cut[CUTS];
-    json_t *j = json_pack("{s:s, s:s, s:i}", "dataset", o->dataset, "split", o->split, "queries",
-                          q->n);
+    json_t *j = json_pack("{s:o, s:o, s:i}", "dataset", lw_json_name(o->dataset), "split",
+                          lw_json_name(o->split), "queries", q->n);
     json_t *histogram = json_object(), *cuts = json_object();
     if (d->histogram[0] > 0)
         json_object_set_new(histogram, "-1", json_integer((json_int_t)d->histogram[0]));

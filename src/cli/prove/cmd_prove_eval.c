@@ -183,6 +183,8 @@ static int evaluate(const lw_cli *cli, const eval_cli *o, lw_problems *problems,
     if (lw_prove_dry_run(cli, "rank", &d->queries, (int64_t)d->queries.n * o->candidates.n_modes,
                          eo.corrupt.n))
         return 0;
+    if (o->output_dir) /* before the work: not every name can be written down */
+        LW_TRY(lw_cli_config_yaml(cli, &config));
     {
         LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
         lw_cli_observer_open(&obs, cli);
@@ -191,7 +193,6 @@ static int evaluate(const lw_cli *cli, const eval_cli *o, lw_problems *problems,
                                  &d->policy.source, &eo, &obs.calls, &e));
     }
     lw_cli_command_line(cli, &command);
-    LW_TRY(lw_cli_config_yaml(cli, &config));
     const lw_prove_context c = {.kb = d->kb,
                                 .queries = &d->queries,
                                 .o = &eo,
@@ -201,7 +202,7 @@ static int evaluate(const lw_cli *cli, const eval_cli *o, lw_problems *problems,
                                 .policy = d->policy.name,
                                 .precision = lw_precision_name(eo.walks.precision),
                                 .command = lw_str_c(&command),
-                                .config = lw_str_c(&config)};
+                                .config = o->output_dir ? lw_str_c(&config) : NULL};
     return report(cli, o, &c, &e);
 }
 

@@ -89,6 +89,15 @@ json_t *lw_json_float(float x)
     return lw_json_real(v);
 }
 
+json_t *lw_json_name(const char *text)
+{
+    LW_CLEANUP(lw_str_clear) lw_str clean = {0};
+    lw_str_add_clean(&clean, text, "");
+    if (clean.failed)
+        lw_json_lose();
+    return json_string(lw_str_c(&clean));
+}
+
 json_t *lw_json_hash(uint64_t hash)
 {
     char text[32];

@@ -216,11 +216,11 @@ static int write_folder(const quantizing *q, const char *dir)
              (unsigned long long)lw_store_hash(q->net->store, LW_SLAB_PARAM));
     LW_CLEANUP(lw_json_drop)
     json_t *about = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:f, s:I}", "source", q->c->source, "weights",
-        lw_weights_averaged(q->net->dir, before) ? "ema" : "model", "model_hash", hash, "data",
-        q->c->calibration ? q->c->calibration : "noise", "inputs", q->in.what, "evaluations",
-        (json_int_t)q->out->evaluations, "range", rules[q->c->rule], "percentile", q->c->percentile,
-        "seed", (json_int_t)q->c->seed);
+        "{s:o, s:s, s:s, s:o, s:s, s:I, s:s, s:f, s:I}", "source", lw_json_name(q->c->source),
+        "weights", lw_weights_averaged(q->net->dir, before) ? "ema" : "model", "model_hash", hash,
+        "data", lw_json_name(q->c->calibration ? q->c->calibration : "noise"), "inputs", q->in.what,
+        "evaluations", (json_int_t)q->out->evaluations, "range", rules[q->c->rule], "percentile",
+        q->c->percentile, "seed", (json_int_t)q->c->seed);
     if (!about)
         return lw_fail(LW_ENOMEM, "out of memory for quantization.json");
     LW_TRY(copy_model(q, dir));

@@ -278,10 +278,10 @@ static json_t *steps_json(const lw_prove_bench *b)
 
 json_t *lw_prove_bench_json(const lw_prove_bench_context *c, const lw_prove_bench *b)
 {
-    json_t *j = json_pack("{s:s, s:s, s:i, s:I, s:I, s:I}", "dataset", c->dataset, "policy",
-                          c->policy, "queries", b->queries, "candidates", (json_int_t)b->candidates,
-                          "query_steps", (json_int_t)b->query_steps, "proved",
-                          (json_int_t)b->proved);
+    json_t *j = json_pack("{s:o, s:o, s:i, s:I, s:I, s:I}", "dataset", lw_json_name(c->dataset),
+                          "policy", lw_json_name(c->policy), "queries", b->queries, "candidates",
+                          (json_int_t)b->candidates, "query_steps", (json_int_t)b->query_steps,
+                          "proved", (json_int_t)b->proved);
     json_t *cases = json_array(), *active = json_array();
     for (int32_t i = 0; i < b->n_cases; i++)
         json_array_append_new(cases, case_json(b, &b->cases[i]));

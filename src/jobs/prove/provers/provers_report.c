@@ -221,7 +221,7 @@ static json_t *row_json(const lw_provers_context *c, int32_t r, lw_provers_group
                         const int32_t *n)
 {
     const lw_prover *x = &c->p->row[r];
-    json_t *j = json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", x->name, "true_proved",
+    json_t *j = json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", lw_json_name(x->name), "true_proved",
                           lw_json_real(x->true_proved), "false_proved",
                           lw_json_real(x->false_proved), "seconds", lw_json_real(x->seconds),
                           "two_stage", stages_json(&x->stages));
@@ -255,11 +255,11 @@ json_t *lw_provers_json(const lw_provers_context *c)
     }
     for (int by = 0; by < LW_PROVERS_BYS; by++)
         lw_free(&g[by]);
-    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "dataset",
-                     c->dataset, "split", c->split, "queries", (int)c->p->queries->n, "seeds",
-                     (int)c->p->seeds, "n_corruptions", (json_int_t)c->o->eval.corrupt.n,
-                     "candidates", (json_int_t)c->p->candidates, "provable",
-                     (json_int_t)c->p->provable, "lists_without_corruptions",
+    return json_pack("{s:o, s:o, s:i, s:i, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "dataset",
+                     lw_json_name(c->dataset), "split", lw_json_name(c->split), "queries",
+                     (int)c->p->queries->n, "seeds", (int)c->p->seeds, "n_corruptions",
+                     (json_int_t)c->o->eval.corrupt.n, "candidates", (json_int_t)c->p->candidates,
+                     "provable", (json_int_t)c->p->provable, "lists_without_corruptions",
                      (json_int_t)c->p->alone, "rank_rule",
                      lw_rank_rule_text((lw_rank_rule)c->o->eval.rank_rule), "seconds",
                      lw_json_real(c->p->seconds), "conclusions", sentences, "rows", rows);

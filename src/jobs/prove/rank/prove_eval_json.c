@@ -148,7 +148,7 @@ static void set_what(json_t *o, const lw_prove_context *c, const lw_prove_eval *
     LW_CLEANUP(lw_str_clear) lw_str score = {0}, against = {0};
     lw_prove_score_rule(c->o, &score);
     lw_prove_candidates_rule(c, e, &against);
-    json_object_set_new(o, "dataset", json_string(c->dataset));
+    json_object_set_new(o, "dataset", lw_json_name(c->dataset));
     json_object_set_new(o, "split", json_string(c->split));
     json_object_set_new(o, "policy", json_string(c->policy));
     json_object_set_new(o, "precision", json_string(c->precision));
