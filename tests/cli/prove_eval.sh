@@ -209,7 +209,7 @@ expect 2 prove compare land --corruption-modes both
 
 # long names stay apart, in the files too, and what a table leaves out is said
 mkdir long
-long=/award/award_nominee/award_nominations./award/award_nomination/award_of_a_relation_whose_name_goes_on_and_on_and_on_and_on_behind_it
+long=/award/award_nominee/award_nominations./award/award_nomination/of_a_relation_whose_name_goes_on_and_on_and_on_and_on_behind_it
 for k in $(seq 30); do
     printf "'%s/%s'(a%s,b%s).\n" $long "$k" "$k" "$k"
 done >long/train.txt
@@ -252,7 +252,7 @@ expect 2 prove compare land --corruption-modes both
 expect 2 prove compare land --seeds 0
 expect 4 prove compare land --kge nowhere
 expect 4 prove compare land --policy nowhere+nothing
-for names in uniform, uniform,,uniform uniform+ +uniform; do
+for names in 'uniform,' 'uniform,,uniform' uniform+ +uniform; do
     expect 2 prove compare land --policy $names
     err_has ' is empty'
 done
