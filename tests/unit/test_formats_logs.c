@@ -118,6 +118,10 @@ static void json_lines_append_load_and_cut(void **state)
     assert_ok(lw_file_size(path, &size));
     assert_int_equal(size, 0);
     assert_ok(lw_jsonl_cut_step(in_scratch("absent.jsonl"), 3));
+    put_file(path, "{}\n\n{}\n", 7);
+    assert_ok(lw_jsonl_load(path, &all));
+    assert_int_equal(json_array_size(all), 2);
+    lw_json_drop(&all);
     put_file(path, "{}\n{]\n{}\n", 9);
     assert_fails(LW_EFORMAT, "line 2", lw_jsonl_load(path, &all));
     assert_null(all);
@@ -133,6 +137,11 @@ static void lines_are_cut_to_whole_ones(void **state)
     assert_ok(lw_lines_cut(path, NULL, NULL));
     assert_ok(lw_file_read(path, 0, &text, &n));
     assert_string_equal(text, "one\ntwo\n");
+    lw_free(&text);
+    put_file(path, "one\nt", 5);
+    assert_ok(lw_lines_cut(path, NULL, NULL));
+    assert_ok(lw_file_read(path, 0, &text, &n));
+    assert_string_equal(text, "one\n");
     lw_free(&text);
 }
 
@@ -195,6 +204,33 @@ static void csv_appends_loads_and_cuts(void **state)
     assert_ok(lw_csv_cut_step(path, 200));
     assert_ok(lw_csv_load(path, &rows));
     assert_int_equal(json_array_size(rows), 3);
+    lw_json_drop(&rows);
+}
+
+static const char *cell(const json_t *rows, size_t row, size_t i)
+{
+    return json_string_value(json_array_get(json_array_get(rows, row), i));
+}
+
+static void csv_cells_are_what_they_were(void **state)
+{
+    (void)state;
+    const char *path = in_scratch("cells.csv"), *last[] = {"7", "two\r\nlines\r"};
+    json_t *rows = NULL;
+    put_file(path, "\"\",a\r,b\r\n", 9);
+    assert_ok(lw_csv_append(path, NULL, last, 2)); /* quoted, so that its \r stays */
+    assert_ok(lw_csv_load(path, &rows));
+    assert_int_equal(json_array_size(rows), 2);
+    assert_string_equal(cell(rows, 0, 0), "");
+    assert_string_equal(cell(rows, 0, 1), "a\r");
+    assert_string_equal(cell(rows, 0, 2), "b");
+    assert_string_equal(cell(rows, 1, 1), last[1]);
+    lw_json_drop(&rows);
+    /* a step that is no number was never written whole */
+    put_file(path, "step\n1,x\n2junk,x\n3,x\n", 21);
+    assert_ok(lw_csv_cut_step(path, 5));
+    assert_ok(lw_csv_load(path, &rows));
+    assert_int_equal(json_array_size(rows), 2);
     lw_json_drop(&rows);
 }
 
@@ -320,6 +356,7 @@ int main(void)
         cmocka_unit_test(lines_are_cut_to_whole_ones),
         cmocka_unit_test(long_logs_are_cut_line_by_line),
         cmocka_unit_test(csv_appends_loads_and_cuts),
+        cmocka_unit_test(csv_cells_are_what_they_were),
         cmocka_unit_test(archives_give_their_members),
         cmocka_unit_test(compressed_files_read_like_plain_ones),
     };

@@ -85,12 +85,12 @@ static int read_row(const char *path, char **at, const char *end, json_t **row)
                 lw_str_add_n(&cell, p++, 1);
             else
                 quoted = !quoted;
+        } else if (!quoted && *p == '\r' && p + 1 < end && p[1] == '\n') {
+            continue; /* the line's end: in quotes it would be the cell's */
         } else if (quoted || (*p != ',' && *p != '\n')) {
             lw_str_add_n(&cell, p, 1);
         } else {
             bool last = *p == '\n';
-            if (last && cell.len && cell.s[cell.len - 1] == '\r')
-                cell.len--;
             json_t *v = json_stringn(lw_str_c(&cell), cell.len);
             if (!v || cell.failed || json_array_append_new(cells, v) < 0)
                 return lw_fail(LW_EFORMAT, "%s: a cell that is not UTF-8", path);
