@@ -2,6 +2,8 @@
 /* formats: element conversions, .npy and .npz. */
 #include "unit/test_formats_util.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <math.h>
 
 #include "formats/formats_half.h"
@@ -63,6 +65,8 @@ static void elements_convert_from_any_alignment(void **state)
     assert_ok(lw_elem_from_f32(LW_ELEM_BF16, back, 3, raw + 1));
     lw_elem_to_f32(LW_ELEM_BF16, raw + 1, 3, out);
     assert_true(out[0] == 1.5f && out[1] == -2 && fabsf(out[2] - 70000) <= 256);
+    lw_elem_to_f32(LW_ELEM_BOOL, "\0\1\2", 3, out);
+    assert_true(out[0] == 0 && out[1] == 1 && out[2] == 1);
     assert_fails(LW_EUNSUPPORTED, "I8", lw_elem_from_f32(LW_ELEM_I8, back, 3, raw));
 }
 
@@ -73,7 +77,9 @@ static void arrays_refuse_bad_shapes(void **state)
     const int64_t huge[3] = {1ll << 31, 1ll << 31, 4}, negative[1] = {-1}, none[2] = {0, 5};
     assert_fails(LW_ESHAPE, "[2147483648,2147483648,4]", lw_array_init(&a, LW_ELEM_F32, 3, huge));
     assert_fails(LW_ESHAPE, "[-1]", lw_array_init(&a, LW_ELEM_F32, 1, negative));
+    const int64_t half[1] = {1ll << 62};
     assert_fails(LW_ESHAPE, "rank 9", lw_array_init(&a, LW_ELEM_F32, 9, huge));
+    assert_fails(LW_ESHAPE, "too large", lw_array_init(&a, LW_ELEM_U8, 1, half));
     assert_ok(lw_array_init(&a, LW_ELEM_F32, 2, none));
     assert_true(a.count == 0 && a.bytes == 0 && a.data);
     lw_array_clear(&a);
@@ -147,6 +153,81 @@ static void refuses_bad_npy(void **state)
     assert_fails(LW_EFORMAT, "version 9", lw_npy_parse("x", "\x93NUMPY\x09\0\0\0\0\0", 12, &a));
 }
 
+/* A file of that header and `data` zeros behind it; the bytes that to[512] then holds. */
+static size_t npy_of(char *to, char version, const char *header, size_t data)
+{
+    size_t len = strlen(header), at = version == 1 ? 10 : 12;
+    memcpy(to, "\x93NUMPY", 6);
+    memcpy(to + 6, (const char[]){version, 0, (char)len, (char)(len >> 8), 0, 0}, at - 6);
+    memcpy(to + at, header, len);
+    memset(to + at + len, 0, data);
+    return at + len + data;
+}
+
+#define SHAPED(descr, shape) "{'descr': '" descr "', 'fortran_order': False, 'shape': (" shape ")}"
+#define KEY31 "1234567890123456789012345678901"
+
+static void npy_headers_are_read_to_the_letter(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header, *part;
+    } bad[] = {
+        {SHAPED("|f4", "1,"), "element type '|f4'"},
+        {SHAPED("=f4", "1,"), "element type '=f4'"},
+        {SHAPED("<U0", "1,"), "text of '0' characters"},
+        {SHAPED("<U2", "1,1,1,1,1,1,1,1"), "text of so many dimensions"},
+        {"{'descr': '<U2', 'fortran_order': True, 'shape': (1,1)}", "text of so many dimensions"},
+        {SHAPED("|u1", "1,") " x", "text after the dictionary"},
+        {SHAPED("|u1", "99999999999999999999,"), "too large"},
+        {SHAPED("|u1", "99999999999999999999,0"), "too large"},
+        {"{'" KEY31 "': 1}", "key '" KEY31 "'"},
+        {"{'" KEY31 "2': 1}", "a short quoted word"},
+    };
+    char bytes[512];
+    lw_array a = {0};
+    for (size_t i = 0; i < LW_COUNT(bad); i++)
+        assert_fails(LW_EFORMAT, bad[i].part,
+                     lw_npy_parse("x", bytes, npy_of(bytes, 1, bad[i].header, 1), &a));
+    size_t n = npy_of(bytes, 1, SHAPED("|u1", "1,1,1,1,1,1,1,2"), 2);
+    assert_ok(lw_npy_parse("x", bytes, n, &a));
+    assert_true(a.rank == 8 && a.shape[7] == 2);
+    lw_array_clear(&a);
+    /* of a list of texts the order of elements is the same either way */
+    n = npy_of(bytes, 2, "{'descr': '<U2', 'fortran_order': True, 'shape': (2,)}", 16);
+    memcpy(bytes + n - 16, (const int32_t[]){'a', 'b', 'c', 'd'}, 16);
+    assert_ok(lw_npy_parse("x", bytes, n, &a));
+    assert_true(a.rank == 2 && ((int32_t *)a.data)[1] == 'b' && ((int32_t *)a.data)[2] == 'c');
+    lw_array_clear(&a);
+}
+
+/* What is not there is not looked at. */
+static void npy_files_end_anywhere(void **state)
+{
+    (void)state;
+    char bytes[512];
+    lw_array a = {0};
+    for (char version = 1; version <= 2; version++) {
+        const size_t head = version == 1 ? 10 : 12;
+        const size_t n = npy_of(bytes, version, SHAPED("|u1", "1,"), 0);
+        for (size_t cut = 0; cut < n; cut++)
+            assert_fails(LW_EFORMAT,
+                         cut < 10     ? "not an .npy file"
+                         : cut < head ? "truncated .npy header"
+                                      : ".npy header of ",
+                         lw_npy_parse("x", bytes, cut, &a));
+        assert_fails(LW_EFORMAT, "needs 1 bytes of data", lw_npy_parse("x", bytes, n, &a));
+    }
+    size_t n = npy_of(bytes, 1, SHAPED("|u1", "1,"), 1);
+    bytes[n - 2] = '\0'; /* the header's last character */
+    assert_fails(LW_EFORMAT, "a NUL byte", lw_npy_parse("x", bytes, n, &a));
+    bytes[6] = 0;
+    assert_fails(LW_EFORMAT, "version 0", lw_npy_parse("x", bytes, n, &a));
+    n = npy_of(bytes, 2, SHAPED("|u1", "1,"), 1);
+    bytes[10] = 1;
+    assert_fails(LW_EFORMAT, "header of 655", lw_npy_parse("x", bytes, n, &a));
+}
+
 static void npy_comes_back(void **state)
 {
     (void)state;
@@ -178,6 +259,11 @@ static void npy_comes_back(void **state)
     lw_free(&theirs);
     assert_fails(LW_EUNSUPPORTED, "BF16",
                  lw_npy_save(in_scratch("b.npy"), LW_ELEM_BF16, 1, one, v));
+    /* Python takes (4) for a number, and numpy writes no byte order for bytes. */
+    LW_CLEANUP(lw_str_clear) lw_str head = {0};
+    assert_ok(lw_npy_header_write("x", LW_ELEM_U8, 1, one, &head));
+    assert_non_null(
+        strstr(lw_str_c(&head) + 10, "{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }"));
 }
 
 static void npz_reads_and_writes(void **state)
@@ -265,6 +351,7 @@ static void texts_come_back(void **state)
     lw_npz_clear(&z);
     assert_ok(lw_npz_load(in_scratch("text.npz"), &z));
     lw_array *a = lw_npz_find(&z, "paths");
+    assert_int_equal(a->shape[1], 7); /* characters, not bytes */
     for (int64_t i = 0; i < 4; i++) {
         LW_CLEANUP(lw_str_clear) lw_str s = {0};
         assert_ok(lw_npz_text_at(a, i, &s));
@@ -279,10 +366,96 @@ static void texts_come_back(void **state)
     c[2] = 0x110000;
     assert_ok(lw_npz_text_at(a, 0, &out));
     assert_string_equal(lw_str_c(&out), "\ufffd\ufffd\ufffd.png");
+    out.len = 0;
+    c[0] = 0xd7ff; /* those beside the surrogates */
+    c[1] = 0xdfff;
+    c[2] = 0xe000;
+    assert_ok(lw_npz_text_at(a, 0, &out));
+    assert_string_equal(lw_str_c(&out), "\xed\x9f\xbf\ufffd\ue000.png");
     a->type = LW_ELEM_F32;
     assert_fails(LW_EFORMAT, "no array of texts", lw_npz_text_at(a, 0, &out));
     lw_str_clear(&out);
     lw_npz_clear(&z);
+}
+
+/* One character is the least that an element has. */
+static void short_texts_come_back(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"", ""}, *const one[] = {"x", ""}, *const bad[] = {"\xff"};
+    lw_npz z = {0};
+    assert_ok(lw_npz_add_text(&z, "none", none, 2));
+    assert_ok(lw_npz_add_text(&z, "one", one, 2));
+    assert_fails(LW_EFORMAT, "not UTF-8", lw_npz_add_text(&z, "bad", bad, 1));
+    assert_ok(lw_npz_save(in_scratch("short.npz"), &z));
+    lw_npz_clear(&z);
+    assert_ok(lw_npz_load(in_scratch("short.npz"), &z));
+    LW_CLEANUP(lw_str_clear) lw_str s = {0};
+    for (int64_t i = 0; i < 2; i++) {
+        assert_ok(lw_npz_text_at(lw_npz_find(&z, "none"), i, &s));
+        assert_ok(lw_npz_text_at(lw_npz_find(&z, "one"), i, &s));
+    }
+    assert_string_equal(lw_str_c(&s), "x");
+    lw_npz_clear(&z);
+}
+
+static int count_visit(void *arg, const char *name, lw_array *a)
+{
+    assert_string_equal(name, "sigma");
+    assert_int_equal(a->count, 9);
+    ++*(int *)arg;
+    return 0;
+}
+
+/* One member in a zip; streamed: it cannot be read from its end, and the size stands behind the member. */
+static void put_zip(const char *path, bool streamed, const char *name, const void *bytes, size_t n)
+{
+    struct archive *a = archive_write_new();
+    struct archive_entry *e = archive_entry_new();
+    assert_int_equal(archive_write_set_format_zip(a), ARCHIVE_OK);
+    if (streamed)
+        assert_int_equal(archive_write_add_filter_gzip(a), ARCHIVE_OK);
+    assert_int_equal(archive_write_open_filename(a, path), ARCHIVE_OK);
+    archive_entry_set_pathname(e, name);
+    archive_entry_set_filetype(e, AE_IFREG);
+    assert_int_equal(archive_write_header(a, e), ARCHIVE_OK);
+    assert_int_equal(archive_write_data(a, bytes, n), n);
+    archive_entry_free(e);
+    assert_int_equal(archive_write_free(a), ARCHIVE_OK);
+}
+
+static void npz_takes_what_was_asked_for(void **state)
+{
+    (void)state;
+    static const char *const want[] = {"sigma"};
+    lw_npz z = {0};
+    int seen = 0;
+    assert_ok(lw_npz_pick(CORPUS "npz/stats.npz", want, 1, true, count_visit, &seen));
+    assert_int_equal(seen, 1);
+    put_zip(in_scratch("notes.npz"), false, "notes.txt", "no array", 8);
+    assert_ok(lw_npz_load(in_scratch("notes.npz"), &z));
+    assert_int_equal(z.n, 0);
+    /* no size is said beforehand: shorter and longer is seen all the same */
+    static const int64_t sizes[] = {4, (1 << 17) - 128,
+                                    200000}; /* the second: as much as is read with a header */
+    for (size_t i = 0; i < LW_COUNT(sizes); i++) {
+        LW_CLEANUP(lw_str_clear) lw_str s = {0};
+        assert_ok(lw_npy_header_write("x", LW_ELEM_U8, 1, &sizes[i], &s));
+        size_t head = s.len;
+        for (int64_t k = 0; k <= sizes[i]; k++)
+            lw_str_add(&s, "x");
+        put_zip(in_scratch("s.npz"), true, "x.npy", s.s, s.len);
+        assert_fails(LW_EFORMAT, "bytes of data", lw_npz_load(in_scratch("s.npz"), &z));
+        put_zip(in_scratch("long.npz"), false, "x.npy", s.s, s.len);
+        assert_fails(LW_EFORMAT, "bytes of data",
+                     lw_npz_each(in_scratch("long.npz"), false, count_visit, &seen));
+        put_zip(in_scratch("s.npz"), true, "x.npy", s.s, s.len - 2);
+        assert_fails(LW_EFORMAT, "bytes of data", lw_npz_load(in_scratch("s.npz"), &z));
+        put_zip(in_scratch("s.npz"), true, "x.npy", s.s, s.len - 1);
+        assert_ok(lw_npz_load(in_scratch("s.npz"), &z));
+        assert_memory_equal(lw_npz_find(&z, "x")->data, s.s + head, (size_t)sizes[i]);
+        lw_npz_clear(&z);
+    }
 }
 
 int main(void)
@@ -294,10 +467,14 @@ int main(void)
         cmocka_unit_test(arrays_refuse_bad_shapes),
         cmocka_unit_test(reads_what_numpy_wrote),
         cmocka_unit_test(refuses_bad_npy),
+        cmocka_unit_test(npy_headers_are_read_to_the_letter),
+        cmocka_unit_test(npy_files_end_anywhere),
         cmocka_unit_test(npy_comes_back),
         cmocka_unit_test(npz_reads_and_writes),
         cmocka_unit_test(npz_headers_are_read_alone),
         cmocka_unit_test(texts_come_back),
+        cmocka_unit_test(short_texts_come_back),
+        cmocka_unit_test(npz_takes_what_was_asked_for),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
