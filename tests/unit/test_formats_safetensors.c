@@ -89,6 +89,45 @@ static void refuses_hostile_files(void **state)
     lw_st_close(&f);
 }
 
+/* A file of that header and as many zeros as data. */
+static int st_of(const char *header, size_t data, lw_st_file **out)
+{
+    static char bytes[512]; /* files point into it */
+    uint64_t len = strlen(header);
+    memset(bytes, 0, sizeof bytes);
+    memcpy(bytes, &len, sizeof len);
+    memcpy(bytes + sizeof len, header, len);
+    return lw_st_parse("x", bytes, sizeof len + len + data, out);
+}
+
+static void headers_say_nothing_twice_and_nothing_else(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header, *part;
+    } bad[] = {
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1,1]}}", "two integers"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0.5]}}", "two integers"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[-1],\"data_offsets\":[0,1]}}", "integers from 0 up"},
+        {"{\"__metadata__\":[]}", "must be an object of strings"},
+        {"", "does not begin with '{'"},
+        {"{", "does not begin with '{'"},
+    };
+    lw_st_file *f = NULL;
+    for (size_t i = 0; i < LW_COUNT(bad); i++)
+        assert_fails(LW_EFORMAT, bad[i].part, st_of(bad[i].header, i < 4, &f));
+    /* no elements are no bytes, whatever the other sizes are */
+    assert_ok(st_of("{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4,0],"
+                    "\"data_offsets\":[0,0]}}",
+                    0, &f));
+    assert_int_equal(lw_st_find(f, "a")->count, 0);
+    lw_st_close(&f);
+    /* the header's last bytes are missing, or the file ends behind its length */
+    const char alone[9] = "\0\0\0\0\0\0\0\0{", cut[12] = "\5\0\0\0\0\0\0\0{  }";
+    assert_fails(LW_EFORMAT, "does not begin", lw_st_parse("x", alone, 8, &f));
+    assert_fails(LW_EFORMAT, "truncated", lw_st_parse("x", cut, 12, &f));
+}
+
 /* Any single flipped byte of the header part, or a cut anywhere, must fail or give a consistent
  * file. */
 static void survives_every_cut_and_flip(void **state)
@@ -205,12 +244,14 @@ static void an_unfinished_writer_leaves_the_old_file(void **state)
     snprintf(path, sizeof path, "%s", in_scratch("keep.safetensors"));
     put_file(path, "old", 3);
     lw_st_writer *w = NULL;
-    const int64_t shape[2] = {2, 2}, negative[1] = {-1};
+    const int64_t shape[9] = {2, 2}, negative[1] = {-1}, most[1] = {INT64_MAX};
     assert_ok(lw_st_writer_new(path, &w));
     assert_ok(lw_st_writer_add(w, "x", LW_ELEM_F32, 2, shape));
     assert_fails(LW_EUSAGE, "'x' is taken", lw_st_writer_add(w, "x", LW_ELEM_F32, 2, shape));
     assert_fails(LW_EUSAGE, "is taken", lw_st_writer_add(w, "__metadata__", LW_ELEM_F32, 2, shape));
     assert_fails(LW_ESHAPE, "bad shape", lw_st_writer_add(w, "y", LW_ELEM_F32, 1, negative));
+    assert_fails(LW_ESHAPE, "rank 9", lw_st_writer_add(w, "y", LW_ELEM_F32, 9, shape));
+    assert_fails(LW_ESHAPE, "too large", lw_st_writer_add(w, "y", LW_ELEM_U8, 1, most));
     assert_ok(lw_st_writer_put(w, "12345", 5));
     lw_st_writer_free(&w);
     char **names;
@@ -233,8 +274,9 @@ static void shards_look_like_one_file(void **state)
     const float x = 1, y = 2;
     const lw_st_tensor tx = {.name = "x", .type = LW_ELEM_F32, .rank = 0, .data = &x};
     const lw_st_tensor ty = {.name = "y", .type = LW_ELEM_F32, .rank = 0, .data = &y};
-    assert_ok(lw_st_save(in_scratch("m-1.safetensors"), &tx, 1, NULL, 0));
-    assert_ok(lw_st_save(in_scratch("m-2.safetensors"), &ty, 1, NULL, 0));
+    const char *const meta[] = {"format", "pt"};
+    assert_ok(lw_st_save(in_scratch("m-1.safetensors"), &tx, 1, meta, 1));
+    assert_ok(lw_st_save(in_scratch("m-2.safetensors"), &ty, 1, meta, 1));
     const char *index = "{\"weight_map\":{\"y\":\"m-2.safetensors\",\"x\":\"m-1.safetensors\"}}";
     put_file(in_scratch("m.safetensors.index.json"), index, strlen(index));
     lw_st_file *f = NULL;
@@ -243,6 +285,7 @@ static void shards_look_like_one_file(void **state)
     float v;
     memcpy(&v, lw_st_find(f, "y")->data, sizeof v);
     assert_true(v == 2);
+    assert_string_equal(lw_st_meta(f, "format"), "pt");
     lw_st_close(&f);
     static const struct {
         const char *index, *part;
@@ -250,6 +293,7 @@ static void shards_look_like_one_file(void **state)
     } bad[] = {
         {"{\"weight_map\":{\"y\":\"../m-2.safetensors\"}}", "without a folder", LW_EFORMAT},
         {"{\"weight_map\":{\"y\":\"m-1.safetensors\"}}", "'y' is missing", LW_EFORMAT},
+        {"{\"weight_map\":{\"y\":\"b.index.json\"}}", "must be a .safetensors", LW_EFORMAT},
         {"{\"weight_map\":{\"y\":\"m-3.safetensors\"}}", "m-3.safetensors", LW_EIO},
         {"{\"weight_map\":{\"y\":3}}", "must be a file name", LW_EFORMAT},
         {"{}", "'weight_map' is missing", LW_EFORMAT},
@@ -286,6 +330,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_a_file_of_the_reference_library),
         cmocka_unit_test(refuses_hostile_files),
+        cmocka_unit_test(headers_say_nothing_twice_and_nothing_else),
         cmocka_unit_test(survives_every_cut_and_flip),
         cmocka_unit_test(writes_what_it_reads),
         cmocka_unit_test(devices_are_written_to),
