@@ -39,6 +39,26 @@ static void json_limits_hold(void **state)
     assert_int_equal(json_string_length(v), 200);
     lw_json_drop(&v);
     assert_null(v);
+    /* nesting counts, not brackets */
+    LW_CLEANUP(lw_str_clear) lw_str side = {0}, text = {0}, deep = {0};
+    lw_str_add(&side, "[[]");
+    lw_str_add(&text, "[\"\\\"");
+    for (int i = 0; i < 100; i++) {
+        lw_str_add(&side, ",[]");
+        lw_str_add(&text, "[");
+    }
+    lw_str_add(&side, "]");
+    lw_str_add(&text, "\"]");
+    for (int i = 0; i < 128; i++)
+        lw_str_add(&deep, i < 64 ? "[" : "]");
+    const lw_str *const good[] = {&side, &text, &deep};
+    for (size_t i = 0; i < LW_COUNT(good); i++) {
+        v = parse(lw_str_c(good[i]));
+        lw_json_drop(&v);
+    }
+    lw_str_add(&deep, "]");
+    deep.s[64] = '[';
+    assert_fails(LW_EFORMAT, "deeper than 64", lw_json_parse("t", lw_str_c(&deep), deep.len, &v));
 }
 
 static void json_numbers_come_back_bit_for_bit(void **state)
@@ -63,6 +83,12 @@ static void json_numbers_come_back_bit_for_bit(void **state)
     assert_string_equal(lw_f64_text(buf, (double)NAN), "nan");
     json_t *n = lw_json_real((double)INFINITY);
     assert_true(json_is_null(n));
+    json_decref(n);
+    n = lw_json_float(0.1f); /* as few digits as it needs: nine at most */
+    assert_true(json_real_value(n) == 0.1);
+    json_decref(n);
+    n = lw_json_float(1000.00006f);
+    assert_true(json_real_value(n) == 1000.00006);
     json_decref(n);
     lw_str none = {0};
     lw_json_dump(NULL, 0, &none); /* a key that is not there */
@@ -138,6 +164,10 @@ static void json_fields_name_file_and_key(void **state)
                  lw_json_get_i32s(o, "c.json", "l", 1, ks, &n));
     assert_fails(LW_EFORMAT, "'m'[1] must be an integer",
                  lw_json_get_i32s(o, "c.json", "m", 2, ks, &n));
+    assert_ok(lw_json_get_i32_in(o, "c.json", "i", 7, 9, &k));
+    json_object_set_new(o, "l", json_pack("[I]", (json_int_t)INT32_MIN - 1));
+    assert_fails(LW_EFORMAT, "'l'[0] is out of range",
+                 lw_json_get_i32s(o, "c.json", "l", 2, ks, &n));
     assert_fails(LW_EFORMAT, "must be an object",
                  lw_json_get_i64(t = json_object_get(o, "l"), "c", "i", &i));
     assert_int_equal(i, 7); /* untouched by failures */
@@ -173,6 +203,39 @@ static void json_passes_nothing_over(void **state)
     }
 }
 
+static void json_fields_have_their_types(void **state)
+{
+    static const lw_json_rule rules[] = {{"beta", LW_JSON_NUMBER},
+                                         {"steps", LW_JSON_INT | LW_JSON_NULL},
+                                         {"own_name", LW_JSON_STRING},
+                                         {0}};
+    (void)state;
+    json_t *good = parse("{\"beta\":1,\"steps\":null,\"own_name\":\"x\",\"_who\":1,\"other\":2}");
+    json_t *wrong = parse("{\"steps\":1.5}"), *later = parse("{\"own_size\":1}");
+    assert_ok(lw_json_check_fields(good, "c.json", rules, "own_"));
+    assert_fails(LW_EFORMAT, "'steps' must be an integer or null, is a real number",
+                 lw_json_check_fields(wrong, "c.json", rules, "own_"));
+    assert_fails(LW_EUNSUPPORTED, "'own_size' is not known",
+                 lw_json_check_fields(later, "c.json", rules, "own_"));
+    json_decref(good);
+    json_decref(wrong);
+    json_decref(later);
+}
+
+static void json_differences_are_named(void **state)
+{
+    (void)state;
+    json_t *a = parse("{\"x\":1,\"y\":2}"), *b = parse("{\"x\":1,\"y\":3}"),
+           *c = parse("{\"x\":1}");
+    assert_null(lw_json_difference(a, a));
+    assert_string_equal(lw_json_difference(a, b), "y");
+    assert_string_equal(lw_json_difference(a, c), "y");
+    assert_string_equal(lw_json_difference(c, a), "y");
+    json_decref(a);
+    json_decref(b);
+    json_decref(c);
+}
+
 static void json_hashes_are_hexadecimal(void **state)
 {
     (void)state;
@@ -187,6 +250,9 @@ static void json_hashes_are_hexadecimal(void **state)
         assert_fails(LW_EFORMAT, "hexadecimal digits",
                      lw_json_opt_hash(o, "c.json", (const char[]){*key, 0}, &h));
     assert_fails(LW_EFORMAT, "must be a string", lw_json_opt_hash(o, "c.json", "d", &h));
+    json_t *small = lw_json_hash(0xabc);
+    assert_string_equal(json_string_value(small), "0000000000000abc");
+    json_decref(small);
     assert_true(h == 0xfedcba9876543210u);
     json_decref(o);
 }
@@ -204,11 +270,12 @@ static void yaml_scalars_follow_the_core_schema(void **state)
     assert_true(json_equal(v, want));
     json_decref(want);
     json_decref(v);
-    v = yaml(
-        "{a: -7, b: +1.5E+3, c: 1., d: 1e5, e: '1', f: .5., g: 0x, h: 1-2, i: TRUE, j: -, k: .}");
+    v = yaml("{a: -7, b: +1.5E+3, c: 1., d: 1e5, e: '1', f: .5., g: 0x, h: 1-2, i: TRUE, j: -, k: "
+             "., l: yes, m: 1e, n: 2e+}");
     want = parse(
         "{\"a\":-7,\"b\":1500.0,\"c\":1.0,\"d\":100000.0,\"e\":\"1\",\"f\":\".5.\",\"g\":\"0x\","
-        "\"h\":\"1-2\",\"i\":true,\"j\":\"-\",\"k\":\".\"}");
+        "\"h\":\"1-2\",\"i\":true,\"j\":\"-\",\"k\":\".\",\"l\":\"yes\",\"m\":\"1e\",\"n\":\"2e+"
+        "\"}");
     assert_true(json_equal(v, want));
     json_decref(want);
     json_decref(v);
@@ -229,6 +296,7 @@ static void yaml_refuses_what_is_not_configuration(void **state)
     assert_fails(LW_EFORMAT, "bytes.yaml", lw_yaml_load(CORPUS "yaml/bytes.yaml", &v));
     assert_fails(LW_EFORMAT, "a key must be", lw_yaml_load(CORPUS "yaml/keys.yaml", &v));
     assert_fails(LW_EFORMAT, "64 bits", lw_yaml_parse("t", "a: 99999999999999999999", 23, &v));
+    assert_fails(LW_EFORMAT, "too large for a double", lw_yaml_parse("t", "a: 1e999", 8, &v));
     assert_fails(LW_EFORMAT, "aliases", lw_yaml_parse("t", "a: *x", 5, &v));
     assert_fails(LW_EFORMAT, "NUL", lw_yaml_parse("t", "a: \"\\0\"", 7, &v));
     assert_null(v);
@@ -290,6 +358,8 @@ int main(void)
         cmocka_unit_test(json_text_is_pretty_and_stable),
         cmocka_unit_test(json_fields_name_file_and_key),
         cmocka_unit_test(json_passes_nothing_over),
+        cmocka_unit_test(json_fields_have_their_types),
+        cmocka_unit_test(json_differences_are_named),
         cmocka_unit_test(json_hashes_are_hexadecimal),
         cmocka_unit_test(yaml_scalars_follow_the_core_schema),
         cmocka_unit_test(yaml_refuses_what_is_not_configuration),
