@@ -106,6 +106,89 @@ static void refuses_bad_bmp(void **state)
     assert_fails(LW_EFORMAT, "truncated: 2 bytes", lw_image_parse("b", "BM", 2, &im));
 }
 
+static void put_u32(uint8_t *at, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(v >> 8 * i);
+}
+
+/* One header, one word of it changed at a time. */
+static void headers_of_bmp_are_believed_in_nothing(void **state)
+{
+    (void)state;
+    enum { BITS = 28, KIND = 30, MOST = 256 };
+    static const struct {
+        uint8_t bits, kind;
+        uint32_t at, value; /* written over */
+        uint8_t n;          /* bytes that are there */
+        int code;
+        const char *part;
+    } rows[] = {
+        {24, 0, 2, 7, 200, 0, NULL}, /* the file's length lies, as it often does */
+        {24, 0, 14, 128, 200, LW_EUNSUPPORTED, "a header of 128 bytes"},
+        {24, 0, 14, 39, 200, LW_EUNSUPPORTED, "a header of 39 bytes"},
+        {24, 0, 10, 10, 200, LW_EFORMAT, "from byte 10 on"},
+        {24, 0, 18, 32769, 200, LW_EFORMAT, "bad BMP: 32769x1 pixels"},
+        {8, 3, 2, 0, 200, LW_EUNSUPPORTED, "8 bits a pixel, compression 3"},
+        {4, 0, 46, 16, 200, 0, NULL},
+        {4, 0, 46, 17, 200, LW_EFORMAT, "a palette of 17 colours"},
+        {4, 0, 14, 124, 60, LW_EFORMAT, "a palette of 16 colours"},
+        {32, 3, 2, 0, 200, 0, NULL},
+        {32, 3, 2, 0, 58, LW_EFORMAT, "no masks"},
+        {32, 3, 14, 48, 200, LW_EFORMAT, "no masks"},
+        {32, 3, 58, 0, 200, LW_EUNSUPPORTED, "a mask of 00000000"},
+        {32, 3, 58, 0x3fc00, 200, LW_EUNSUPPORTED, "a mask of 0003fc00"},
+    };
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        uint8_t b[MOST] = {'B', 'M'};
+        lw_image im = {0};
+        put_u32(b + 10, 54);
+        put_u32(b + 14, 40);
+        put_u32(b + 18, 1);
+        put_u32(b + 22, 1);
+        b[26] = 1;
+        b[BITS] = rows[i].bits;
+        b[KIND] = rows[i].kind;
+        for (uint32_t c = 0; c < 3 && rows[i].kind; c++)
+            put_u32(b + 54 + 4 * c, 0xff0000u >> 8 * c);
+        put_u32(b + rows[i].at, rows[i].value);
+        if (rows[i].part)
+            assert_fails(rows[i].code, rows[i].part, lw_image_parse("b", b, rows[i].n, &im));
+        else
+            assert_ok(lw_image_parse("b", b, rows[i].n, &im));
+        lw_image_clear(&im);
+    }
+}
+
+/* Sizes alone, from as many bytes as a header has. */
+static void headers_of_png_are_whole(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_free) char *bytes = NULL;
+    int32_t w = 0, h = 0;
+    size_t n;
+    assert_ok(lw_file_read(CORPUS "png/rgb.png", 0, &bytes, &n));
+    for (size_t cut = 0; cut < 24; cut++)
+        assert_fails(LW_EFORMAT, "no header", lw_png_size("p", bytes, cut, &w, &h));
+    assert_ok(lw_png_size("p", bytes, 24, &w, &h));
+    memcpy(bytes + 16, "\0\0\x80\1\0\0\0\1", 8);
+    assert_fails(LW_EFORMAT, "32769x1 pixels", lw_png_size("p", bytes, n, &w, &h));
+}
+
+/* What stands behind the last chunk is no chunk. */
+static void bytes_behind_a_png_are_passed_over(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_free) char *bytes = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str s = {0};
+    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    size_t n;
+    assert_ok(lw_file_read(CORPUS "png/rgb.png", 0, &bytes, &n));
+    lw_str_add_n(&s, bytes, n);
+    lw_str_add(&s, "written by nobody");
+    assert_ok(lw_image_parse("p", s.s, s.len, &im));
+}
+
 static void refuses_bad_pictures(void **state)
 {
     (void)state;
@@ -308,6 +391,9 @@ int main(void)
         cmocka_unit_test(hashes_are_pillows),
         cmocka_unit_test(refuses_bad_webp),
         cmocka_unit_test(refuses_bad_bmp),
+        cmocka_unit_test(headers_of_bmp_are_believed_in_nothing),
+        cmocka_unit_test(headers_of_png_are_whole),
+        cmocka_unit_test(bytes_behind_a_png_are_passed_over),
         cmocka_unit_test(refuses_bad_pictures),
         cmocka_unit_test(every_cut_of_a_picture_is_refused),
         cmocka_unit_test(png_comes_back_with_its_texts),
