@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base: errors, memory, strings, log. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -156,6 +157,27 @@ static void strings_grow(void **state)
     assert_true(lw_str_ends(lw_str_c(&s), "199,end!"));
     lw_str_clear(&s);
     assert_int_equal(s.len, 0);
+    lw_str_add(&s, "a");
+    lw_str_add_n(&s, "b", SIZE_MAX); /* what could not be added is said for good */
+    lw_str_add(&s, "c");
+    assert_true(s.failed);
+    assert_string_equal(lw_str_c(&s), "a");
+    lw_str_clear(&s);
+}
+
+static void texts_are_compared_whole(void **state)
+{
+    (void)state;
+    size_t n;
+    assert_true(lw_str_ends(".npy", ".npy"));
+    assert_false(lw_str_ends("npy", ".npy"));
+    assert_true(lw_str_eq("a", "a"));
+    assert_false(lw_str_eq("a", NULL) || lw_str_eq(NULL, "a") || lw_str_eq(NULL, NULL));
+    static const char choices[] = "one|three\0not|this";
+    assert_true(lw_str_choice(choices, 0, &n) == choices && n == 3);
+    assert_true(lw_str_choice(choices, 1, &n) == choices + 4 && n == 5);
+    for (int32_t i = 2; i < 4; i++) /* there are two */
+        assert_true(*lw_str_choice(choices, i, &n) == '\0' && n == 0);
 }
 
 static void text_for_terminals_is_clean(void **state)
@@ -245,6 +267,8 @@ static void numbers_parse_whole_strings_only(void **state)
     assert_true(f == 2e-4);
     assert_int_equal(lw_parse_f64("-.5", &f), 0);
     assert_true(f == -0.5);
+    assert_int_equal(lw_parse_f64("1e-400", &f), 0); /* too small is small */
+    assert_true(f == 0.0);
 }
 
 static void sizes_and_times_read_well(void **state)
@@ -254,15 +278,45 @@ static void sizes_and_times_read_well(void **state)
     assert_string_equal(lw_fmt_bytes(b, 17), "17 B");
     assert_string_equal(lw_fmt_bytes(b, 1536), "1.5 KiB");
     assert_string_equal(lw_fmt_bytes(b, (uint64_t)3 << 30), "3.0 GiB");
+    assert_string_equal(lw_fmt_bytes(b, (1 << 20) - 1), "1.0 MiB"); /* as it is rounded */
+    assert_string_equal(lw_fmt_bytes(b, UINT64_MAX), "16.0 EiB");
     assert_string_equal(lw_fmt_time(b, 0.0000125), "12.5 us");
     assert_string_equal(lw_fmt_time(b, 0.25), "250 ms");
     assert_string_equal(lw_fmt_time(b, 0.0007804), "780 us");
+    assert_string_equal(lw_fmt_time(b, 0.0009996), "1 ms");
     assert_string_equal(lw_fmt_time(b, 0.9996), "1s");
     assert_string_equal(lw_fmt_time(b, 2.114), "2.11s");
     assert_string_equal(lw_fmt_time(b, 12.34), "12.3s");
+    assert_string_equal(lw_fmt_time(b, 59.97), "1m 00s");
     assert_string_equal(lw_fmt_time(b, 125), "2m 05s");
+    assert_string_equal(lw_fmt_time(b, 3600), "1h 00m");
     assert_string_equal(lw_fmt_time(b, 3 * 3600 + 25 * 60), "3h 25m");
     assert_string_equal(lw_fmt_time(b, -1), "?");
+    assert_string_equal(lw_fmt_time(b, 2e9), "?");
+    assert_string_equal(lw_f64_text(b, 5e-324), "4.94065645841247e-324"); /* no digit too many */
+    assert_string_equal(lw_f64_text(b, 0.1 + 0.2), "0.30000000000000004");
+    assert_string_equal(lw_f64_text(b, -(double)INFINITY), "-inf");
+}
+
+static bool close_to(double a, double b)
+{
+    return fabs(a - b) < 1e-12;
+}
+
+static void samples_are_summed_up(void **state)
+{
+    (void)state;
+    const double v[] = {10, 2, 4, 1, 3};
+    lw_summary s = lw_summarize(v, 5);
+    assert_true(s.min == 1 && s.p50 == 3 && s.mean == 4 && s.mad == 1);
+    assert_true(close_to(s.std, sqrt(12.5)) && close_to(s.p10, 1.4) && close_to(s.p90, 7.6));
+    assert_true(close_to(s.p95, 8.8) && close_to(s.p99, 9.76));
+    s = lw_summarize(v, 1); /* one sample has no spread to tell */
+    assert_true(s.min == 10 && s.p99 == 10 && s.mad == 0 && isnan(s.std));
+    s = lw_summarize(v, 0);
+    assert_true(s.n == 0 && isnan(s.p50));
+    assert_true(lw_quantile(v, 5, 1.0) == 3);
+    assert_true(isnan(lw_quantile(v, 0, 0.5)));
 }
 
 static void log_levels_go_by_area(void **state)
@@ -296,11 +350,13 @@ int main(void)
         cmocka_unit_test(bulk_blocks_are_aligned_zeroed_and_counted),
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(strings_grow),
+        cmocka_unit_test(texts_are_compared_whole),
         cmocka_unit_test(text_for_terminals_is_clean),
         cmocka_unit_test(edit_distance_counts_edits),
         cmocka_unit_test(hashes_are_stable_and_spread),
         cmocka_unit_test(numbers_parse_whole_strings_only),
         cmocka_unit_test(sizes_and_times_read_well),
+        cmocka_unit_test(samples_are_summed_up),
         cmocka_unit_test(log_levels_go_by_area),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

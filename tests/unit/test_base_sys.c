@@ -168,6 +168,7 @@ static void links_are_not_written_through(void **state)
     assert_int_equal(mkdir(in_dir("real"), 0777), 0);
     assert_int_equal(symlink("real", in_dir("alias")), 0);
     assert_int_equal(lw_mkdir_own(in_dir("alias")), LW_EIO);
+    assert_non_null(strstr(lw_errmsg(), "alias: is a symbolic link"));
     assert_int_equal(lw_mkdir_own(in_dir("real")), 0);
     assert_int_equal(lw_file_read(in_dir("victim"), 0, &text, NULL), 0);
     assert_string_equal(text, "mine\n");
@@ -218,6 +219,8 @@ static void directories_are_made_whole(void **state)
         assert_int_equal(lw_new_dir_begin(&d, folder, round == 4), 0);
         put(lw_path_join(&file, lw_str_c(&d.tmp), round < 3 ? "one" : "two"), "x");
         assert_int_equal(lw_path_exists(lw_path_join(&file, folder, "two")), round == 4);
+        /* inside what is there already: nothing beside it needs to be writable */
+        assert_int_equal(lw_str_starts(lw_str_c(&d.tmp), folder), round == 2 || round == 3);
         if (round == 0) {
             lw_fail(LW_EIO, "the cause");
             lw_new_dir_drop(&d);
@@ -230,6 +233,14 @@ static void directories_are_made_whole(void **state)
         assert_int_equal(entries(folder), round == 3 ? 2 : 1);
         assert_int_equal(entries(lw_path_join(&file, box, "a")), 1);
     }
+    LW_CLEANUP(lw_new_dir_drop) lw_new_dir late = {0}; /* somebody else was faster: both stay */
+    snprintf(folder, sizeof folder, "%s/a/both", box);
+    assert_int_equal(lw_new_dir_begin(&late, folder, false), 0);
+    put(lw_path_join(&file, lw_str_c(&late.tmp), "ours"), "x");
+    assert_int_equal(lw_mkdirs(folder), 0);
+    put(lw_path_join(&file, folder, "theirs"), "x");
+    assert_int_equal(lw_new_dir_finish(&late), 0);
+    assert_int_equal(entries(folder), 2);
 }
 
 /* A device stays one: it is written to, not replaced by a file of its name. */
@@ -478,6 +489,10 @@ static void cgroup_2_limits_are_found_on_the_way_up(void **state)
     put(in_dir("cg2/pod/memory.max"), "2147483648\n");
     assert_true(lw_cgroup_cpus(self, mount) == 1.5);
     assert_true(lw_cgroup_memory(self, mount) == 2147483648u);
+    put(in_dir("cg2/pod/box/cpu.max"), "200000 100000\n"); /* the least counts, wherever it is */
+    assert_true(lw_cgroup_cpus(self, mount) == 1.5);
+    put(in_dir("cg2/pod/box/cpu.max"), "100000 100000\n");
+    assert_true(lw_cgroup_cpus(self, mount) == 1.0);
     put(self, "0::/elsewhere\n"); /* a path of the host: only the root is visible */
     assert_true(lw_cgroup_cpus(self, mount) == 0.0);
     put(in_dir("cg2/cpu.max"), "50000 100000\n");
@@ -490,8 +505,12 @@ static void cgroup_1_limits_are_found(void **state)
     char self[96], mount[96];
     snprintf(self, sizeof self, "%s/self1", dir);
     snprintf(mount, sizeof mount, "%s/cg1", dir);
-    put(self, "5:memory:/box\n4:cpuset:/\n3:cpu,cpuacct:/box\n");
+    put(self, "5:memory:/box\n4:cpuset:/other\n3:cpu,cpuacct:/box\n0::/two\n");
     assert_int_equal(lw_mkdirs(in_dir("cg1/cpu/box")), 0);
+    assert_int_equal(lw_mkdirs(in_dir("cg1/cpu/other")), 0);
+    assert_int_equal(lw_mkdirs(in_dir("cg1/two")), 0);
+    put(in_dir("cg1/cpu/other/cpu.cfs_period_us"), "100000\n"); /* another controller's path */
+    put(in_dir("cg1/cpu/other/cpu.cfs_quota_us"), "100000\n");
     assert_int_equal(lw_mkdirs(in_dir("cg1/memory/box")), 0);
     put(in_dir("cg1/cpu/box/cpu.cfs_period_us"), "100000\n");
     put(in_dir("cg1/cpu/box/cpu.cfs_quota_us"), "-1\n");
@@ -502,6 +521,10 @@ static void cgroup_1_limits_are_found(void **state)
     put(in_dir("cg1/memory/box/memory.limit_in_bytes"), "1048576\n");
     assert_true(lw_cgroup_cpus(self, mount) == 3.0);
     assert_true(lw_cgroup_memory(self, mount) == 1048576);
+    put(in_dir("cg1/two/cpu.max"), "400000 100000\n"); /* both versions at once */
+    assert_true(lw_cgroup_cpus(self, mount) == 3.0);
+    put(in_dir("cg1/two/cpu.max"), "200000 100000\n");
+    assert_true(lw_cgroup_cpus(self, mount) == 2.0);
 }
 
 static void isa_is_chosen_by_environment(void **state)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/pool and base/ring: every task once, full barriers, errors that travel. Built under TSan
  * too. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -112,6 +114,44 @@ static void many_tasks_run_once(void **state)
 }
 
 /* Pauses longer than the spin: workers sleep and must wake for the next job. */
+typedef struct slow_back {
+    uint8_t *times;
+    int64_t n;
+    _Atomic int64_t done;
+} slow_back;
+
+/* Workers keep their first task until the caller has done all the others. */
+static void wait_at_the_back(void *arg, int64_t task, int worker)
+{
+    slow_back *b = arg;
+    while (worker > 0 && atomic_load(&b->done) < b->n - 2)
+        sched_yield();
+    b->times[task]++;
+    atomic_fetch_add(&b->done, 1);
+}
+
+/* Claims from one end alone are as many as they can be. */
+static void one_thread_may_do_nearly_all(void **state)
+{
+    enum { MOST = 65540 };
+    static uint8_t times[MOST];
+    (void)state;
+    lw_pool *pool = NULL;
+    assert_int_equal(lw_pool_new(2, &pool), 0);
+    for (int n = 65530; n <= MOST; n++) {
+        slow_back b = {.times = times, .n = n};
+        memset(times, 0, sizeof times);
+        lw_pool_run(pool, n, wait_at_the_back, &b);
+        for (int k = 0; k < n; k++)
+            if (times[k] != 1)
+                fail_msg("task %d of %d ran %d times", k, n, times[k]);
+    }
+    lw_pool_free(&pool);
+    assert_int_equal(lw_pool_new(0, &pool), LW_EUSAGE);
+    assert_int_equal(lw_pool_new(4097, &pool), LW_EUSAGE);
+    assert_null(pool);
+}
+
 static void workers_wake_from_sleep(void **state)
 {
     (void)state;
@@ -310,7 +350,7 @@ static void cores_are_told_from_cpus(void **state)
         char name[64], list[16];
         snprintf(name, sizeof name, "cpu%d/topology/thread_siblings_list", c);
         snprintf(list, sizeof list, c % 4 == 2 ? "2-6\n" : "%d,%d\n", c % 4, c % 4 + 4);
-        put(tree, name, c % 4 == 3 ? "nothing of the kind" : list);
+        put(tree, name, c == 3 ? "nothing of the kind" : c == 7 ? "\n" : list);
     }
     lw_cpus all = {.word = {0xff}}, some = {.word = {0xe6}}; /* 1 2 5 6 7 */
     int cpu[8];
@@ -332,8 +372,8 @@ static void cores_are_told_from_cpus(void **state)
 static void caches_are_told(void **state)
 {
     (void)state;
-    static const char *const cache[][3] = {{"1", "Data", "32K"},
-                                           {"1", "Instruction", "64K"},
+    static const char *const cache[][3] = {{"1", "Instruction", "64K"},
+                                           {"1", "Data", "32K"},
                                            {"2", "Unified", "512K"},
                                            {"3", "Unified", "32M"}};
     char tree[] = "/tmp/leeway_caches.XXXXXX";
@@ -454,6 +494,7 @@ int main(void)
         cmocka_unit_test(every_task_runs_once),
         cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(many_tasks_run_once),
+        cmocka_unit_test(one_thread_may_do_nearly_all),
         cmocka_unit_test(workers_wake_from_sleep),
         cmocka_unit_test(tasks_run_at_the_same_time),
         cmocka_unit_test(null_pool_is_serial),
