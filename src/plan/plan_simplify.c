@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simplify: the same program with fewer nodes. Merges equal nodes, drops identities (reshape to the
- * same type, copy, * 1, + 0), turns scalar constants into instructions, folds reshape chains. Dead
+ * same type, copy, * 1, + -0), turns scalar constants into instructions, folds reshape chains. Dead
  * nodes go with the rewrite. Must not change the value of any output bit.
  */
 #include "plan/plan_pass.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct seen_table {
@@ -93,7 +94,7 @@ static void absorb_constants(const lw_graph *g, lw_attr_ew *a, lw_val *in, int *
     }
 }
 
-/* x * 1, x + 0, copy(x) at x's own type. */
+/* x * 1, x + -0, copy(x) at x's own type. Not x + 0: that makes 0 of -0. */
 static bool is_identity(const lw_graph *g, const lw_attr_ew *a, const lw_val *in, int n_in)
 {
     if (n_in != 1 || !lw_type_eq(lw_val_type(g, in[0]), a->type))
@@ -105,7 +106,7 @@ static bool is_identity(const lw_graph *g, const lw_attr_ew *a, const lw_val *in
     const lw_ew_step *s = &a->step[1];
     bool both = (s->a == 0 && s->b == 1) || (s->a == 1 && s->b == 0);
     return both && ((s->op == LW_EW_mul && a->step[0].imm == 1.0f) ||
-                    (s->op == LW_EW_add && a->step[0].imm == 0.0f));
+                    (s->op == LW_EW_add && a->step[0].imm == 0.0f && signbit(a->step[0].imm)));
 }
 
 static int simplify_node(lw_rewrite *r, const lw_node *n, void *arg)

@@ -22,7 +22,7 @@ static void test_identities(void **state)
 {
     plan_lab *l = *state;
     lw_val x = LAB_X(l, "x", 2, 3, 4);
-    lw_val y = lw_add_f32(l->g, lw_scale(l->g, x, 1.0f), 0.0f);
+    lw_val y = lw_add_f32(l->g, lw_scale(l->g, x, 1.0f), -0.0f);
     y = lw_ew1(l->g, LW_EW_copy, y);
     y = lw_mul(l->g, lw_const_f32(l->g, 1.0f), y); /* a constant operand, on either side */
     y = lw_reshape(l->g, lw_reshape(l->g, y, lw_type_of(LW_F32, 2, 6, 4)),
@@ -45,6 +45,24 @@ static void test_no_identities(void **state)
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "simplify");
     assert_int_equal(lab_count(g, LW_OP_EW), 5);
     lab_same_numbers(l);
+}
+
+/* Minus zero and zero is zero: no bit changes with the passes. */
+static void test_zero_is_added(void **state)
+{
+    plan_lab *l = *state;
+    const float minus[2] = {-0.0f, 1.0f};
+    lw_val x = LAB_X(l, "x", 2);
+    lab_output(l, "y", lw_add_f32(l->g, x, 0.0f));
+    for (int opt = 0; opt < 2; opt++) {
+        lab_compile(l, opt);
+        memcpy(lw_exec_write(l->exec, "x"), minus, sizeof minus);
+        assert_int_equal(lw_exec_run(l->exec, NULL), 0);
+        const float *y = lw_exec_read(l->exec, "y");
+        assert_true(y[0] == 0.0f && !signbit(y[0]) && y[1] == 1.0f);
+        lw_exec_free(&l->exec);
+        lw_plan_free(&l->plan);
+    }
 }
 
 static void test_constants_become_instructions(void **state)
@@ -170,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LAB_CASE(test_identities),
         LAB_CASE(test_no_identities),
+        LAB_CASE(test_zero_is_added),
         LAB_CASE(test_constants_become_instructions),
         LAB_CASE(test_common_nodes_merge),
         LAB_CASE(test_random_merges_by_stream),
