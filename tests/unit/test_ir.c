@@ -225,6 +225,47 @@ static void test_what_does_not_broadcast(void **state)
     {                             \
         (void)(expr);             \
     }
+/* A convolution with one input more, which only passes give it. */
+static lw_val conv_with(lw_graph *g, int at, lw_val extra)
+{
+    const lw_node *n =
+        lw_val_node(g, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 1));
+    lw_val in[LW_MAX_IN] = {n->in[0], n->in[1]};
+    in[at] = extra;
+    return lw_graph_op(g, LW_OP_CONV2D, in, at + 1, n->attr, n->attr_size);
+}
+
+static lw_val halves(lw_graph *g, lw_val x)
+{
+    return lw_graph_op(g, LW_OP_UPSAMPLE_GRAD, &x, 1, &(lw_attr_factor){.k = 2},
+                       sizeof(lw_attr_factor));
+}
+
+WRONG(w_rank, lw_input(g, "a", (lw_type){.dtype = LW_F32, .rank = LW_MAX_RANK + 1}))
+WRONG(w_wide, lw_relu(g, X("a", LW_MAX_DIM + 1)))
+WRONG(w_reshape_type, lw_reshape(g, X("a", 4), lw_type_of(LW_I32, 1, 4)))
+WRONG(w_concat_before, lw_concat(g, X("a", 2, 5), X("b", 2, 5), -3))
+WRONG(w_concat_type, lw_concat(g, X("a", 5), I("b", 5), 0))
+WRONG(w_slice_before, lw_slice(g, X("a", 2, 5), 1, -1, 3))
+WRONG(w_crop_pad,
+      lw_pad(g, X("a", 1, 4, 4, 8), (int[3]){1 << 30, 0, 0}, (int[3]){-(1 << 30), 0, 0}))
+WRONG(w_far_column_pads, lw_conv2d_pad(g, X("a", 1, 4, 4, 8), X("w", 8, 3, 3, 8), LW_NOVAL, 1,
+                                       (int[4]){1, 2147483647, 1, 2147483647}))
+WRONG(w_conv_narrow, lw_conv2d_op(g, X("a", 2, 5, 2, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 0))
+WRONG(w_conv_residual, conv_with(g, 3, X("r", 2, 25, 4)))
+WRONG(w_conv_image_bias, conv_with(g, 5, X("r", 2, 3)))
+WRONG(w_conv_project, conv_with(g, LW_CONV_PROJECT_X, X("p", 2, 5, 5, 7)))
+WRONG(w_transpose_pad,
+      lw_conv_transpose2d_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 5), LW_NOVAL, 1, -1, 0))
+WRONG(w_transpose_output_pad,
+      lw_conv_transpose2d_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 5), LW_NOVAL, 2, 1, -1))
+WRONG(w_pool_stride, lw_pool2d(g, X("a", 2, 5, 5, 3), 3, 0, 0, true))
+WRONG(w_pool_pad, lw_pool2d(g, X("a", 2, 5, 5, 3), 3, 2, 2, true))
+WRONG(w_pool_low, lw_pool2d(g, X("a", 2, 2, 5, 3), 3, 2, 0, true))
+WRONG(w_halves, halves(g, X("a", 2, 4, 5, 3)))
+WRONG(w_patches_rank, lw_patches(g, X("a", 2, 4, 12), 2))
+WRONG(w_output_into, lw_graph_output_add(g, "y", X("a", 2, 3), X("b", 3, 2)))
+WRONG(w_output_none, lw_graph_output_add(g, "y", LW_NOVAL, LW_NOVAL))
 WRONG(w_inner, lw_matmul(g, X("a", 2, 3), X("b", 4, 5), false, false))
 WRONG(w_bias, lw_linear_op(g, X("a", 2, 3), X("b", 4, 3), X("c", 5)))
 WRONG(w_no_size, lw_relu(g, X("a", 2, 0)))
@@ -349,6 +390,27 @@ static const struct {
     void (*build)(lw_graph *g);
     const char *says; /* part of the message; shapes of the operands are in it too */
 } shape_errors[] = {
+    {w_rank, "7 dimensions: at most 6"},
+    {w_wide, "must be 1 to"},
+    {w_reshape_type, "the number of elements"},
+    {w_concat_before, "one rank"},
+    {w_concat_type, "one rank"},
+    {w_slice_before, "outside its dimension"},
+    {w_crop_pad, "padding is too large"},
+    {w_far_column_pads, "padding is too large"},
+    {w_conv_narrow, "smaller than the kernel"},
+    {w_conv_residual, "residual must have the result's shape"},
+    {w_conv_image_bias, "image bias must be"},
+    {w_conv_project, "its weight belong together"},
+    {w_transpose_pad, "padding -1 leaves nothing"},
+    {w_transpose_output_pad, "output padding below it"},
+    {w_pool_stride, "does not fit"},
+    {w_pool_pad, "does not fit"},
+    {w_pool_low, "does not fit"},
+    {w_halves, "multiple of the factor"},
+    {w_patches_rank, "[B,H,W,C] or their rows"},
+    {w_output_into, "of its type"},
+    {w_output_none, "has no value"},
     {w_inner, "f32[2,3], f32[4,5]): inner"},
     {w_bias, "bias"},
     {w_conv_empty, "no pixels"},
@@ -483,8 +545,23 @@ static void test_shapes(void **state)
     assert_int_equal(lw_reshape(g, x, F(2, 9, 7, 6)).id, x.id);
     assert_int_equal(lw_broadcast(g, x, F(2, 9, 7, 6)).id, x.id);
     assert_int_equal(lw_resize(g, x, TO(9, 7, TORCH, BILINEAR)).id, x.id);
+    /* with scales of its own a picture of the same size is another */
+    assert_int_not_equal(lw_resize(g, x, TO(9, 7, TORCH, BICUBIC, .scale = {1.05, 1.05})).id, x.id);
     assert_int_equal(lw_upsample(g, x, 1).id, x.id);
     assert_int_equal(lw_dropout(g, x, r, 0.0f).id, x.id);
+}
+
+/* As much on both sides as there can be, the odd one behind; never less than none. */
+static void test_pads_same(void **state)
+{
+    (void)state;
+    static const int32_t rows[][5] = {
+        {5, 3, 1, 1, 1}, {4, 2, 1, 0, 1}, {6, 3, 2, 0, 1}, {6, 1, 3, 0, 0}, {5, 5, 2, 2, 2}};
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        int32_t before = -7, after = -7;
+        lw_conv_pads_same(rows[i][0], rows[i][1], rows[i][2], &before, &after);
+        assert_true(before == rows[i][3] && after == rows[i][4]);
+    }
 }
 
 /* ---- costs and text -------------------------------------------------------------------------- */
@@ -508,6 +585,7 @@ static void test_costs(void **state)
                 2.0 * 2 * 8 * 16 * 10 * 10);
     assert_true(cost_of(g, lw_silu(g, x)).bytes == 2.0 * 4 * 2 * 4 * 4 * 8);
     assert_true(cost_of(g, lw_reshape(g, x, F(256))).bytes == 0.0);
+    assert_true(cost_of(g, lw_slice(g, x, -1, 2, 4)).bytes == 2.0 * 4 * 2 * 4 * 4 * 2);
     assert_true(cost_of(g, lw_attention(g, X("q", 1, 10, 24), 2)).flops == 2.0 * 2 * 10 * 10 * 8);
     lw_val pooled = lw_cross_attention(g, X("one", 1, 1, 8), X("kv", 1, 10, 16), 2);
     assert_true(cost_of(g, pooled).flops == 2.0 * 2 * 1 * 10 * 8);
@@ -605,6 +683,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_broadcast),
         cmocka_unit_test(test_shape_errors),
         CASE(test_shapes),
+        cmocka_unit_test(test_pads_same),
         CASE(test_costs),
         CASE(test_text),
         CASE(test_builder),
