@@ -82,6 +82,34 @@ static void test_constants_become_instructions(void **state)
     lab_same_numbers(l);
 }
 
+/* Two constants of one instruction; one that nothing but a constant goes into stays a value. */
+static void test_constants_beside_constants(void **state)
+{
+    plan_lab *l = *state;
+    lw_val x = LAB_X(l, "x", 2, 5), two = lw_const_f32(l->g, 2.0f);
+    lw_val v = lw_ew3(l->g, LW_EW_select, x, lw_const_f32(l->g, 0.5f), two);
+    lab_output(l, "y", lw_add(l->g, v, lw_broadcast(l->g, two, lw_val_type(l->g, x))));
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "simplify");
+    assert_int_equal(lab_node(g, LW_OP_EW, 0)->n_in, 1);
+    assert_int_equal(lab_count(g, LW_OP_CONST), 1);
+    lab_same_numbers(l);
+}
+
+/* What a forward run needs is not taken from the backward pass, which such a run may leave out. */
+static void test_merging_keeps_the_passes_apart(void **state)
+{
+    plan_lab *l = *state;
+    lw_val x = LAB_X(l, "x", 2, 5);
+    bool was = lw_graph_backward(l->g, true);
+    lw_val back = lw_silu(l->g, x);
+    lw_graph_backward(l->g, was);
+    lw_val front = lw_silu(l->g, x);
+    lab_output(l, "y", lw_add(l->g, lw_softmax(l->g, back), front));
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "simplify");
+    assert_int_equal(lab_count(g, LW_OP_EW), 3);
+    assert_false(lab_node(g, LW_OP_EW, 1)->backward);
+}
+
 static void test_common_nodes_merge(void **state)
 {
     plan_lab *l = *state;
@@ -190,6 +218,8 @@ int main(void)
         LAB_CASE(test_no_identities),
         LAB_CASE(test_zero_is_added),
         LAB_CASE(test_constants_become_instructions),
+        LAB_CASE(test_constants_beside_constants),
+        LAB_CASE(test_merging_keeps_the_passes_apart),
         LAB_CASE(test_common_nodes_merge),
         LAB_CASE(test_random_merges_by_stream),
         LAB_CASE(test_dead_nodes_go),
