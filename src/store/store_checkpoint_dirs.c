@@ -19,10 +19,10 @@ bool lw_store_parse_step(const char *name, int64_t *step)
     const char *digits = name + 5;
     char again[32];
     if (!lw_str_starts(name, "step_") || strspn(digits, "0123456789") != strlen(digits) ||
-        strlen(digits) < 7 || strlen(digits) > 18)
+        strlen(digits) > 18)
         return false;
     *step = strtoll(digits, NULL, 10);
-    return strcmp(lw_store_step_name(again, *step), name) == 0;
+    return strcmp(lw_store_step_name(again, *step), name) == 0; /* neither shorter nor longer */
 }
 
 static bool has_file(const char *dir, const char *name)

@@ -207,6 +207,37 @@ static void test_prune(void **state)
     lw_store_free(&s);
 }
 
+/* What is no step of ours stays, what `best` names too; half of a removal is gone on with. */
+static void test_prune_among_others(void **state)
+{
+    static const char *const others[] = {"step_1", "step_00000031", "step_0000031x"};
+    const char *run = run_dir("p");
+    lw_store *s = busy_store(1);
+    char path[256], old[256];
+    (void)state;
+    for (int64_t step = 31; step <= 33; step++)
+        assert_ok(save(run, s, step, NULL));
+    snprintf(path, sizeof path, "%s/checkpoints/best", run);
+    assert_int_equal(symlink("step_0000032", path), 0);
+    for (size_t i = 0; i < LW_COUNT(others); i++) {
+        snprintf(path, sizeof path, "%s/checkpoints/%s", run, others[i]);
+        assert_ok(lw_mkdirs(path));
+    }
+    snprintf(path, sizeof path, "%s/checkpoints/.tmp_old_step_0000031/ema", run);
+    assert_ok(lw_mkdirs(path));
+    snprintf(old, sizeof old, "%s/checkpoints/.tmp_old_step_0000031", run);
+    assert_ok(lw_checkpoint_prune(run, 1));
+    assert_int_equal(count_steps(run), 2 + LW_COUNT(others));
+    assert_false(lw_path_exists(old));
+    snprintf(path, sizeof path, "%s/checkpoints/step_0000032/state.json", run);
+    assert_true(lw_path_exists(path));
+    expect_latest(run, "step_0000033");
+    snprintf(path, sizeof path, "%s/checkpoints/step_0000033/state.json", run);
+    assert_int_equal(unlink(path), 0); /* no longer whole */
+    expect_latest(run, "step_0000032");
+    lw_store_free(&s);
+}
+
 /* Without an average ema/ would be the weights again: it is written where one is asked for, or is there. */
 static void test_no_average(void **state)
 {
@@ -409,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_same_step_again),
         cmocka_unit_test(test_no_average),
         cmocka_unit_test(test_prune),
+        cmocka_unit_test(test_prune_among_others),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_other_model),
         cmocka_unit_test(test_cannot_write),
