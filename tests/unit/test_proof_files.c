@@ -99,6 +99,7 @@ static void bad_lines_are_named(void **state)
     refused("p(a,b).\np(a b).\n", "", "", "facts:2: it has one argument, two are needed: p(a b).");
     refused("p(a,b,c).", "", "", "facts:1: it has more than two arguments");
     refused("p(a,).", "", "", "an argument is empty");
+    refused("p('',a).", "", "", "an argument is empty");
     refused("p(a,b", "", "", "the closing parenthesis is missing");
     refused("(a,b).", "", "", "the predicate is missing");
     refused("p(a(1),b).", "", "", "facts:1:");
@@ -144,8 +145,11 @@ static void nothing_in_it(void **state)
     (void)state;
     refused("", "", "", "facts: there is no fact in it");
     refused("% nothing\n\n", "r0:1:p(x,y) -> q(x,y)", "", "there is no fact in it");
-    LW_CLEANUP(lw_kb_free) lw_kb *kb = kb_of("p(a,b).", ""); /* no rules: a warning */
+    refused("\xef\xbb\xbf", "", "", "there is no fact in it"); /* a mark that editors write */
+    LW_CLEANUP(lw_kb_free) lw_kb *kb = kb_of("p(a,b).", "");   /* no rules: a warning */
     assert_int_equal(kb->n_rules, 0);
+    LW_CLEANUP(lw_kb_free) lw_kb *lone = kb_of("'(a,b).", ""); /* one quote encloses nothing */
+    assert_true(lw_symbols_find(&lone->predicates, lw_span_of("'")) >= 0);
     lw_problems p = {0};
     lw_queries q = {0};
     ok(lw_queries_parse(kb, &(lw_query_options){.split = "test"}, lw_span_of("% none\n"),
