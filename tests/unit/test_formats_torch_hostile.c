@@ -192,10 +192,74 @@ static void bombs_are_not_unpacked(void **state)
     free(bytes);
 }
 
+/* A good archive, `n` bytes of extra data behind its last entry's name; *central: that entry. */
+static uint8_t *archive_with(const void *extra, size_t n, size_t *size, uint8_t **central)
+{
+    uint8_t *bytes = torch_archive_of(rows[0].pickle, rows[0].n, 0, size);
+    assert_non_null(bytes);
+    uint8_t *end = bytes + *size - 22;
+    *central = end - 46 - strlen("a/data/0");
+    memmove(end + n, end, 22);
+    if (n)
+        memcpy(end, extra, n);
+    archive_number(*central + 30, n, 2);
+    archive_number(end + n + 12, (uint64_t)(end + n - *central) + 46 + strlen("a/data.pkl"), 4);
+    *size += n;
+    return bytes;
+}
+
+enum { FLAGS = 8, PACKED = 20, SIZE = 24, LOCAL = 42, END = 54 };
+#define MISSING "\7\0\2\0??" /* an extra field that says nothing to us */
+#define NUMBER "\100\0\0\0\0\0\0\0"
+
+/* What the directory says of the last entry and of itself, a number or two of it changed. */
+static void directories_that_lie(void **state)
+{
+    static const struct {
+        const char *extra;
+        size_t n;
+        struct {
+            int at, bytes; /* from the last entry on; bytes 0: nothing */
+            uint64_t value;
+        } put[2];
+        const char *part;
+    } lies[] = {
+        {BYTES(""), {{0}}, NULL},
+        {BYTES(""), {{PACKED, 4, 63}}, "compressed or encrypted"},
+        {BYTES(""), {{FLAGS, 2, 1}}, "compressed or encrypted"},
+        {BYTES(""), {{PACKED, 4, 9999}, {SIZE, 4, 9999}}, "an entry is outside"},
+        {BYTES(""), {{LOCAL, 4, 0x7fffffff}}, "an entry is outside"},
+        {BYTES(""), {{END + 10, 2, 3}}, "its directory is outside"},
+        {BYTES(""), {{END + 20, 2, 5}}, "its end is missing"},
+        {BYTES(""), {{SIZE, 4, UINT32_MAX}}, "a zip64 size is missing"},
+        {BYTES(MISSING "\1\0\20\0" NUMBER NUMBER),
+         {{PACKED, 4, UINT32_MAX}, {SIZE, 4, UINT32_MAX}},
+         NULL},
+        {BYTES(MISSING "\1\0\10\0" NUMBER),
+         {{PACKED, 4, UINT32_MAX}, {SIZE, 4, UINT32_MAX}},
+         "a zip64 size is missing"},
+        {BYTES(MISSING), {{SIZE, 4, UINT32_MAX}}, "a zip64 size is missing"},
+    };
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(lies); i++) {
+        lw_st_file *f = NULL;
+        size_t n;
+        uint8_t *central, *bytes = archive_with(lies[i].extra, lies[i].n, &n, &central);
+        for (int k = 0; k < 2; k++)
+            archive_number(central + lies[i].put[k].at, lies[i].put[k].value, lies[i].put[k].bytes);
+        int rc = lw_st_parse("t.pth", bytes, n, &f);
+        if (rc != (lies[i].part ? LW_EFORMAT : 0) ||
+            (lies[i].part && !strstr(lw_errmsg(), lies[i].part)))
+            fail_msg("row %zu: code %d, '%s'", i, rc, rc < 0 ? lw_errmsg() : "");
+        lw_st_close(&f);
+        free(bytes);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hostile_pickles),
-                                       cmocka_unit_test(more_values_than_weights_have),
-                                       cmocka_unit_test(bombs_are_not_unpacked)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hostile_pickles), cmocka_unit_test(more_values_than_weights_have),
+        cmocka_unit_test(bombs_are_not_unpacked), cmocka_unit_test(directories_that_lie)};
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
