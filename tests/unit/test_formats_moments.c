@@ -101,6 +101,43 @@ static void bad_files_are_refused_in_a_line(void **state)
                  lw_moments_load(in_scratch("v.npz"), NULL, &s));
 }
 
+static void put_moments(int64_t d, int64_t columns, const double *mean, const double *cov)
+{
+    lw_npz z = {0};
+    lw_array mu = {0}, sigma = {0};
+    assert_ok(lw_array_init(&mu, LW_ELEM_F64, 1, &d));
+    assert_ok(lw_array_init(&sigma, LW_ELEM_F64, 2, (const int64_t[]){d, columns}));
+    memcpy(mu.data, mean, mu.bytes);
+    memcpy(sigma.data, cov, sigma.bytes);
+    assert_ok(lw_npz_add(&z, "mu", &mu));
+    assert_ok(lw_npz_add(&z, "sigma", &sigma));
+    assert_ok(lw_npz_save(in_scratch("m.npz"), &z));
+    lw_npz_clear(&z);
+}
+
+/* What rounding leaves of symmetry is evened out; more than that, and what is none at all, is refused. */
+static void covariances_are_symmetric(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_moments_clear) lw_moments s = {0};
+    const double mean[3] = {0, 1, -(double)INFINITY};
+    const double nearly[4] = {4, 1, 1 + 3e-5, 4}, far[4] = {4, 1, 1 + 1e-4, 4};
+    put_moments(2, 2, mean, nearly);
+    assert_ok(lw_moments_load(in_scratch("m.npz"), NULL, &s));
+    assert_true(s.cov[1] == s.cov[2] && fabs(s.cov[1] - (1 + 1.5e-5)) < 1e-12);
+    lw_moments_clear(&s);
+    put_moments(2, 2, mean, far);
+    assert_fails(LW_EFORMAT, "not symmetric", lw_moments_load(in_scratch("m.npz"), NULL, &s));
+    put_moments(2, 1, mean, far);
+    assert_fails(LW_EFORMAT, "sigma [2,1]", lw_moments_load(in_scratch("m.npz"), NULL, &s));
+    put_moments(0, 0, mean, far);
+    assert_fails(LW_EFORMAT, "d from 1 to", lw_moments_load(in_scratch("m.npz"), NULL, &s));
+    const double one[1] = {1};
+    put_moments(1, 1, mean + 2, one);
+    assert_fails(LW_EFORMAT, "element 0 of mu is not finite",
+                 lw_moments_load(in_scratch("m.npz"), NULL, &s));
+}
+
 static void clean_fids_names_are_read(void **state)
 {
     (void)state;
@@ -138,6 +175,7 @@ int main(void)
         cmocka_unit_test(other_programs_files_are_read),
         cmocka_unit_test(what_is_saved_comes_back),
         cmocka_unit_test(bad_files_are_refused_in_a_line),
+        cmocka_unit_test(covariances_are_symmetric),
         cmocka_unit_test(clean_fids_names_are_read),
     };
     return cmocka_run_group_tests_name("formats moments", tests, scratch_make, scratch_remove);
