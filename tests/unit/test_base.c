@@ -185,21 +185,27 @@ static void text_for_terminals_is_clean(void **state)
     (void)state;
     static const struct {
         const char *raw, *clean;
-    } cases[] = {{"plain: 50 % of C:\\x \"y\"", "plain: 50 % of C:\\x \"y\""},
-                 {"Z\xc3\xbcrich \xe2\x82\xac \xf0\x9f\x98\x80",
-                  "Z\xc3\xbcrich \xe2\x82\xac \xf0\x9f\x98\x80"},
-                 {"\033]0;title\a\n\t\r\177", "\\x1b]0;title\\x07\\n\\t\\r\\x7f"},
-                 {"\xc2\x9b"
-                  "2J",
-                  "\\xc2\\x9b"
-                  "2J"}, /* a C1 control sequence */
-                 {"\xc2\xa0\xc2", "\xc2\xa0\\xc2"},
-                 {"\xff\xc0\xaf\xed\xa0\x80", "\\xff\\xc0\\xaf\\xed\\xa0\\x80"},
-                 {"a\xe2\x80\xae"
-                  "b\xe2\x81\xa6\xe2\x80\xa8",
-                  "a\\xe2\\x80\\xae"
-                  "b\\xe2\\x81\\xa6\\xe2\\x80\\xa8"},
-                 {"", ""}};
+    } cases[] = {
+        {"plain: 50 % of C:\\x \"y\"", "plain: 50 % of C:\\x \"y\""},
+        {"Z\xc3\xbcrich \xe2\x82\xac \xf0\x9f\x98\x80",
+         "Z\xc3\xbcrich \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"\033]0;title\a\n\t\r\177", "\\x1b]0;title\\x07\\n\\t\\r\\x7f"},
+        {"\xc2\x9b"
+         "2J",
+         "\\xc2\\x9b"
+         "2J"}, /* a C1 control sequence */
+        {"\xc2\xa0\xc2", "\xc2\xa0\\xc2"},
+        {"\xff\xc0\xaf\xed\xa0\x80", "\\xff\\xc0\\xaf\\xed\\xa0\\x80"},
+        {"a\xe2\x80\xae"
+         "b\xe2\x81\xa6\xe2\x80\xa8",
+         "a\\xe2\\x80\\xae"
+         "b\\xe2\\x81\\xa6\\xe2\\x80\\xa8"},
+        {"\xe2\x81\xa9", "\\xe2\\x81\\xa9"},
+        {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"}, /* longer than needed, or beyond the last plane */
+        {"\xf0\x8f\xbf\xbf", "\\xf0\\x8f\\xbf\\xbf"},
+        {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
+        {"\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"},
+        {"", ""}};
     for (size_t i = 0; i < LW_COUNT(cases); i++) {
         LW_CLEANUP(lw_str_clear) lw_str once = {0}, twice = {0};
         char buf[128];
@@ -214,6 +220,9 @@ static void text_for_terminals_is_clean(void **state)
         lw_fail_in(LW_EIO, "%s", cases[i].raw);
         assert_int_equal(strlen(lw_errmsg()), 2 * strlen(cases[i].clean));
     }
+    assert_int_equal(lw_utf8_size((const unsigned char *)"\xe2\x82\xac", 3), 3);
+    assert_int_equal(lw_utf8_size((const unsigned char *)"\xe2\x82\xac", 2), 0);
+    assert_int_equal(lw_utf8_length("Z\xc3\xbcrich \xe2\x82\xac \xf0\x9f\x98\x80"), 10);
     LW_CLEANUP(lw_str_clear) lw_str lines = {0};
     lw_str_add_clean(&lines, "a\nb\033\tc\n", "\n");
     assert_string_equal(lw_str_c(&lines), "a\nb\\x1b\\tc\n");

@@ -93,6 +93,24 @@ static void columns_may_hold_parentheses(void **state)
     refused("a(\tb\tc\n", "", "", "facts:1:");
 }
 
+/* Predicates that look like something else. */
+static void predicates_in_every_form(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_kb_free)
+    lw_kb *kb = kb_of("b(x,y).\n", "'big city'(X,Y) :- b(X,Y).\n5(X,Y) :- b(X,Y).\n");
+    assert_int_equal(kb->n_rules, 2);
+    assert_true(lw_symbols_find(&kb->predicates, lw_span_of("big city")) >= 0);
+    assert_true(lw_symbols_find(&kb->predicates, lw_span_of("5")) >= 0);
+    assert_true(kb->rules[1].weight == 1);
+    refused("b(x,y).", "(X,Y) :- b(X,Y).", "", "a predicate is missing");
+    refused("b(x,y).", "a)b(X,Y) :- b(X,Y).", "", "a predicate has a blank");
+    refused("b(x,y).",
+            "0.00000000000000000000000000000000000000000000000000000000000001 h(X,Y) :- b(X,Y).",
+            "", "a predicate has a blank"); /* 64 letters: too long for a weight */
+    refused("b(x,y).", "b(x,y) -> h(x,y) <3>", "", "a template of rules");
+}
+
 static void bad_lines_are_named(void **state)
 {
     (void)state;
@@ -280,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(facts_in_every_form),
                                        cmocka_unit_test(rules_in_every_form),
                                        cmocka_unit_test(columns_may_hold_parentheses),
+                                       cmocka_unit_test(predicates_in_every_form),
                                        cmocka_unit_test(bad_lines_are_named),
                                        cmocka_unit_test(unsafe_rules_are_refused),
                                        cmocka_unit_test(nothing_in_it),
