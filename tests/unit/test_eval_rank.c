@@ -30,7 +30,14 @@ static void ranks_by_hand(void **state)
     near(lw_rank_value(&r, LW_RANK_REALISTIC), 6.5, 0);
     r = (lw_rank){0};
     near(lw_rank_value(&r, LW_RANK_REALISTIC), 1, 0); /* alone */
-    assert_string_equal(lw_rank_rule_text(LW_RANK_REALISTIC), "realistic: 1 + higher + ties/2");
+    static const lw_rank_rule rules[] = {LW_RANK_REALISTIC, LW_RANK_OPTIMISTIC,
+                                         LW_RANK_PESSIMISTIC};
+    static const char *const text[] = {"realistic: 1 + higher + ties/2", "optimistic: 1 + higher",
+                                       "pessimistic: 1 + higher + ties"};
+    for (size_t i = 0; i < LW_COUNT(rules); i++) {
+        assert_string_equal(lw_rank_rule_text(rules[i]), text[i]);
+        assert_true(lw_str_starts(text[i], lw_rank_rule_name(rules[i])));
+    }
 }
 
 static void means_by_hand(void **state)

@@ -193,6 +193,11 @@ static void npy_headers_are_read_to_the_letter(void **state)
     assert_ok(lw_npy_parse("x", bytes, n, &a));
     assert_true(a.rank == 8 && a.shape[7] == 2);
     lw_array_clear(&a);
+    n = npy_of(bytes, 1, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3)}", 6);
+    memcpy(bytes + n - 6, "adbecf", 6);
+    assert_ok(lw_npy_parse("x", bytes, n, &a));
+    assert_memory_equal(a.data, "abcdef", 6);
+    lw_array_clear(&a);
     /* of a list of texts the order of elements is the same either way */
     n = npy_of(bytes, 2, "{'descr': '<U2', 'fortran_order': True, 'shape': (2,)}", 16);
     memcpy(bytes + n - 16, (const int32_t[]){'a', 'b', 'c', 'd'}, 16);
@@ -259,6 +264,8 @@ static void npy_comes_back(void **state)
     lw_free(&theirs);
     assert_fails(LW_EUNSUPPORTED, "BF16",
                  lw_npy_save(in_scratch("b.npy"), LW_ELEM_BF16, 1, one, v));
+    const int64_t negative[1] = {-1};
+    assert_fails(LW_ESHAPE, "bad shape", lw_npy_save("b.npy", LW_ELEM_U8, 1, negative, v));
     /* Python takes (4) for a number, and numpy writes no byte order for bytes. */
     LW_CLEANUP(lw_str_clear) lw_str head = {0};
     assert_ok(lw_npy_header_write("x", LW_ELEM_U8, 1, one, &head));

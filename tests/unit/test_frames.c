@@ -179,6 +179,7 @@ static void headers_that_lie(void **state)
         {"YUV4MPEG2 W4x H4 F25:1\n", LW_EFORMAT, "bad word 'W4x'"},
         {"YUV4MPEG2 W4 H4 F25:\n", LW_EFORMAT, "bad word 'F25:'"},
         {"YUV4MPEG2 W4 H4 F25:-1\n", LW_EFORMAT, "25/-1"},
+        {"YUV4MPEG2 W4 H4 F000000000000000000000025:1\n", LW_EFORMAT, "bad word 'F0000"},
         {"YUV4MPEG2 H4 F25:1\n", LW_EFORMAT, "0x4"},
         {"YUV4MPEG2 W4 H4 C420p10\n", LW_EUNSUPPORTED, "C420p10"},
         {"YUV4MPEG2 W4 H4 F25:1", LW_EFORMAT, "cut off in its header"},
