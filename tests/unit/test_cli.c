@@ -198,6 +198,7 @@ static void wrong_argv_is_one_clear_line(void **state)
         {"--no-class-conditional=1", "--no-class-conditional takes no value"},
         {"--class-conditional=perhaps",
          "--class-conditional 'perhaps': must be one of auto|yes|no"},
+        {"--sampler autodim", "--sampler 'autodim': must be one of auto|ddim|one-step"},
         {"--sampler euler", "--sampler 'euler': must be one of auto|ddim|one-step"},
         {"--drift-variant plane",
          "--drift-variant 'plane': must be one of official|plain|tau-times-dim"},
@@ -210,6 +211,71 @@ static void wrong_argv_is_one_clear_line(void **state)
         LW_CLEANUP(close_fixture) fixture *f = open_fixture();
         assert_int_equal(parse(f, wrong[i].line), LW_EUSAGE);
         assert_string_equal(lw_errmsg(), wrong[i].message);
+    }
+}
+
+/* Sizes are in the unit of their row or in one of their own, whole numbers rounded up. */
+static void sizes_have_units(void **state)
+{
+    typedef struct sizes {
+        int64_t room;
+        double cache;
+    } sizes;
+    static const lw_option table[] = {
+        {LW_OPT(sizes, room), .name = "room", .min = 1, .max = 4096, .unit = "MiB", .help = "room"},
+        {LW_OPT(sizes, cache), .name = "cache", .unit = "GiB", .help = "a cache"},
+        {.name = NULL}};
+    static const struct {
+        const char *room, *cache;
+        int64_t mib;
+        double gib;
+        const char *message;
+    } cases[] = {
+        {"4096", "0.5", 4096, 0.5, NULL},
+        {"2GiB", "512MiB", 2048, 0.5, NULL},
+        {"1025KiB", "2TiB", 2, 2048, NULL},
+        {"4097", "1", 0, 0, "--room 4097: must be 1 to 4096 MiB"},
+        {"1TiB", "1", 0, 0, "--room 1TiB: must be 1 to 4096 MiB"},
+        {"1.5", "1", 0, 0, "--room '1.5': must be a whole number of MiB, or a size like 512MiB"},
+        {"inf", "1", 0, 0, "--room 'inf': must be a whole number of MiB, or a size like 512MiB"},
+        {"1e17", "1", 0, 0, "--room '1e17': must be a whole number of MiB, or a size like 512MiB"},
+        {"GiB", "1", 0, 0, "--room 'GiB': must be a whole number of MiB, or a size like 512MiB"},
+        {"1", "2xGiB", 0, 0, "--cache '2xGiB': must be a number of GiB, or a size like 512MiB"},
+    };
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+        LW_CLEANUP(lw_arena_free) lw_arena *arena = NULL;
+        sizes s = {0};
+        char a[32], b[32], *argv[] = {a, b};
+        assert_int_equal(lw_arena_new(&arena), 0);
+        lw_opts o = {.arena = arena};
+        assert_int_equal(lw_opts_add(&o, table, &s), 0);
+        snprintf(a, sizeof a, "--room=%s", cases[i].room);
+        snprintf(b, sizeof b, "--cache=%s", cases[i].cache);
+        int rc = lw_opts_parse(&o, 2, argv, 0, true);
+        if (cases[i].message) {
+            assert_int_equal(rc, LW_EUSAGE);
+            assert_string_equal(lw_errmsg(), cases[i].message);
+        } else {
+            assert_int_equal(rc, 2);
+            assert_int_equal(s.room, cases[i].mib);
+            assert_true(s.cache == cases[i].gib);
+        }
+    }
+}
+
+/* At the ends of a range, an empty list, words that begin as options do. */
+static void edges_of_argv(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        LW_CLEANUP(close_fixture) fixture *f = open_fixture();
+        assert_int_equal(parse(f, i ? "--ema-decay 1 --feature-keys= -"
+                                    : "--ema-decay 0 --feature-keys=a --feature-keys= -5"),
+                         0);
+        assert_true(f->c.decay == (float)i);
+        assert_int_equal(f->c.n_keys, 0);
+        assert_string_equal(f->c.source, i ? "-" : "-5");
     }
 }
 
@@ -434,6 +500,8 @@ int main(void)
         cmocka_unit_test(every_spelling_of_argv_is_read),
         cmocka_unit_test(three_way_options),
         cmocka_unit_test(wrong_argv_is_one_clear_line),
+        cmocka_unit_test(sizes_have_units),
+        cmocka_unit_test(edges_of_argv),
         cmocka_unit_test(words_stop_the_leading_options),
         cmocka_unit_test(required_options_are_asked_for),
         cmocka_unit_test(config_files_set_the_same_options),
