@@ -284,6 +284,16 @@ static void test_steps_that_cannot_be(void **state)
     lab_expect(0, TINY_DDPM " --steps 3 --resume-from mine --output-dir renamed");
 }
 
+/* A run is not inside of one whose name its own only begins with. */
+static void test_names_that_begin_alike(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_DDPM " --steps 2 --output-dir alike_too");
+    assert_int_equal(lw_mkdirs("alike"), 0);
+    lab_expect(0, TINY_DDPM " --steps 2 --resume-from alike_too --output-dir alike");
+    assert_false(lw_path_exists("alike/checkpoints")); /* nothing was left to do */
+}
+
 static void test_config_of_another_command(void **state)
 {
     (void)state;
@@ -301,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_goal_of_a_cosine),
         cmocka_unit_test(test_other_rate),
         cmocka_unit_test(test_steps_that_cannot_be),
+        cmocka_unit_test(test_names_that_begin_alike),
         cmocka_unit_test(test_config_of_another_command),
     };
     return cmocka_run_group_tests_name("train_resume", tests, make_kb, lab_leave);

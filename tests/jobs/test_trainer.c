@@ -65,6 +65,7 @@ static void test_learning_rates(void **state)
     assert_near(lw_schedule_lr(&c, 110, 500), 0.02); /* behind the end it stays */
     c.warmup_steps = 110;                            /* nothing but warm-up */
     assert_near(lw_schedule_lr(&c, 110, 109), 0.2);
+    assert_near(lw_schedule_lr(&c, 110, 110), 0.2); /* and no number of 0 / 0 behind it */
 }
 
 /* ---- a job ----------------------------------------------------------------------------------- */
