@@ -289,12 +289,18 @@ lw_val lw_pad(lw_graph *g, lw_val x, const int lo[3], const int hi[3]);
 
 typedef struct lw_attr_factor {
     int32_t k;
-    int32_t h, w; /* subsample_grad, patches back: the space made */
+    int32_t h, w; /* subsample_grad: the space made */
 } lw_attr_factor;
 lw_val lw_subsample(lw_graph *g, lw_val x, int stride);
+typedef struct lw_attr_patches {
+    int32_t k;
+    int32_t h, w;   /* back: the space made */
+    int32_t pad[4]; /* else: zeros around the picture, top, left, bottom, right */
+} lw_attr_patches;
 /* [B,H,W,C] -> [B, H / k * W / k, k k C]: rows of a product that is a convolution whose stride is its
- * kernel. H and W are multiples of k. */
+ * kernel. H and W, of padded ones with the zeros around them, are multiples of k. */
 lw_val lw_patches(lw_graph *g, lw_val x, int k);
+lw_val lw_patches_padded(lw_graph *g, lw_val x, int k, const int pad[4]);
 /* The way back, to [B,h,w,C]. */
 lw_val lw_patches_back(lw_graph *g, lw_val rows, int k, int h, int w);
 lw_val lw_upsample(lw_graph *g, lw_val x, int factor);

@@ -150,23 +150,22 @@ static bool low_patches(const precision *p, const lw_graph *g, const lw_node *n)
            a->kh * a->kw * x.dim[3] % 2 == 0 && a->o >= THIN;
 }
 
-/* Space to depth: n, of stride 2 and few channels, as a convolution of stride 1 on [B, H/2, W/2, 4C]. Its window begins at an
- * even pixel, so many before n's own, and is filled up to whole steps of two with zeros. */
+/* Space to depth: n, of stride 2 and few channels, as a convolution of stride 1 on pixels of 2 x 2, [B, H/2, W/2, 4C], of a
+ * picture with n's own zeros around it, so that no window leaves it. */
 typedef struct halved {
     lw_attr_conv conv;
-    int lo[3], hi[3]; /* zeros around the filter [KH,KW,C] */
+    int x[4], w[4]; /* zeros around pictures and filters: top, left, bottom, right */
 } halved;
 
-static bool halve_axis(int32_t size, int32_t out, int32_t *kernel, int32_t *before, int32_t *after,
-                       int *lo, int *hi)
+/* out: pixels that n makes. False: pixels are left over that would have to be cut off. */
+static bool halve_axis(int32_t size, int32_t out, int32_t kernel, int32_t before, int32_t *half,
+                       int32_t *half_kernel, int *x_after, int *w_after)
 {
-    const int32_t k = *kernel;
-    *lo = *before % 2;
-    *before = (*before + *lo) / 2;
-    *kernel = LW_CEIL_DIV(k + *lo, 2);
-    *hi = 2 * *kernel - k - *lo;
-    *after = out - size / 2 - *before + *kernel - 1;
-    return size % 2 == 0 && *after >= 0 && *after < *kernel;
+    *half_kernel = LW_CEIL_DIV(kernel, 2);
+    *half = out + *half_kernel - 1;
+    *x_after = 2 * *half - size - before;
+    *w_after = 2 * *half_kernel - kernel;
+    return *x_after >= 0;
 }
 
 static bool can_halve(const precision *p, const lw_graph *g, const lw_node *n, halved *h)
@@ -187,10 +186,11 @@ static bool can_halve(const precision *p, const lw_graph *g, const lw_node *n, h
     lw_attr_conv *to = &h->conv;
     to->stride = 1;
     to->c = 4 * x.dim[3];
-    to->h = x.dim[1] / 2;
-    to->w = x.dim[2] / 2;
-    return halve_axis(x.dim[1], y.dim[1], &to->kh, &to->pad_t, &to->pad_b, &h->lo[0], &h->hi[0]) &&
-           halve_axis(x.dim[2], y.dim[2], &to->kw, &to->pad_l, &to->pad_r, &h->lo[1], &h->hi[1]);
+    to->pad_t = to->pad_l = to->pad_b = to->pad_r = 0;
+    h->x[0] = a->pad_t;
+    h->x[1] = a->pad_l;
+    return halve_axis(x.dim[1], y.dim[1], a->kh, a->pad_t, &to->h, &to->kh, &h->x[2], &h->w[2]) &&
+           halve_axis(x.dim[2], y.dim[2], a->kw, a->pad_l, &to->w, &to->kw, &h->x[3], &h->w[3]);
 }
 
 /* Is input i of a product an activation? */
@@ -593,9 +593,9 @@ static bool emit_halved(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     lw_type x = lw_val_type(r->from, n->in[0]);
     x = lw_type_of(LW_BF16, 4, x.dim[0], a->h, a->w, a->c);
     const lw_type w = lw_type_of(LW_F32, 4, a->o, a->kh, a->kw, a->c);
-    lw_val filter = lw_pad(r->to, lw_rewrite_map(r, n->in[1]), h.lo, h.hi);
-    lw_val in[LW_MAX_IN] = {lw_reshape(r->to, lw_patches(r->to, operand_bf16(r, n, 0, p), 2), x),
-                            lw_reshape(r->to, lw_patches(r->to, filter, 2), w)};
+    const lw_val picture = lw_patches_padded(r->to, operand_bf16(r, n, 0, p), 2, h.x),
+                 filter = lw_patches_padded(r->to, lw_rewrite_map(r, n->in[1]), 2, h.w);
+    lw_val in[LW_MAX_IN] = {lw_reshape(r->to, picture, x), lw_reshape(r->to, filter, w)};
     if (n->n_in > 2 && lw_val_ok(n->in[2]))
         in[2] = lw_rewrite_map(r, n->in[2]);
     lw_scope_set(r->to, up);

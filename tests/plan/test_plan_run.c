@@ -610,6 +610,39 @@ static void test_frozen_parameters_get_no_gradient(void **state)
     lab_close(&l);
 }
 
+/* Zeros that patches put around a picture are those of a pad before them; of f32, and of bf16, whose runs are no whole words. */
+static void test_patches_of_padded_pictures(void **state)
+{
+    (void)state;
+    static const int pad[][4] = {{0, 0, 1, 0}, {1, 3, 0, 2}, {3, 0, 2, 1}, {5, 4, 4, 7}};
+    for (size_t i = 0; i < LW_COUNT(pad); i++)
+        for (int k = 1; k <= 2; k++) {
+            plan_lab l;
+            const int *p = pad[i];
+            lab_open(&l, 2, LW_ISA_REF);
+            lw_val x = LAB_X(&l, "x", 2, 5 + (p[0] + p[2] + 1) % 2, 6 + (p[1] + p[3]) % 2, 3);
+            lw_val low = lw_cast(l.g, x, LW_BF16, LW_NOVAL);
+            lw_val padded = lw_pad(l.g, x, (const int[3]){p[0], p[1], 0},
+                                   (const int[3]){p[2], p[3], 0});
+            lab_output(&l, "want", lw_patches(l.g, padded, k));
+            lab_output(&l, "f32", lw_patches_padded(l.g, x, k, p));
+            lab_output(&l, "bf16",
+                       lw_cast(l.g, lw_patches_padded(l.g, low, k, p), LW_F32, LW_NOVAL));
+            assert_int_equal(lw_store_fix(l.store), 0);
+            lab_compile(&l, 1);
+            lab_fill(&l);
+            assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+            const float *want = lw_exec_read(l.exec, "want"), *f32 = lw_exec_read(l.exec, "f32"),
+                        *bf16 = lw_exec_read(l.exec, "bf16");
+            const int64_t n = lw_type_count(lw_val_type(l.g, lw_graph_output_at(l.g, 0)->val));
+            for (int64_t j = 0; j < n; j++) {
+                assert_true(f32[j] == want[j]);
+                assert_true(bf16[j] == lw_bf16_to_f32(lw_bf16_of_f32(want[j])));
+            }
+            lab_close(&l);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -629,6 +662,7 @@ int main(void)
         cmocka_unit_test(test_no_rows),
         cmocka_unit_test(test_replay_does_not_allocate),
         cmocka_unit_test(test_plan_is_the_same_everywhere),
+        cmocka_unit_test(test_patches_of_padded_pictures),
         cmocka_unit_test(test_ports),
         cmocka_unit_test(test_first_error_with_its_scope),
         cmocka_unit_test(test_two_inputs_of_one_name),

@@ -341,6 +341,8 @@ WRONG(w_factor, lw_upsample(g, X("a", 2, 5, 5, 3), 0))
 WRONG(w_stride, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 0, 1))
 WRONG(w_every, lw_subsample(g, X("a", 2, 5, 5, 3), 0))
 WRONG(w_patches, lw_patches(g, X("a", 2, 5, 6, 3), 3))
+WRONG(w_patches_padded, lw_patches_padded(g, X("a", 2, 4, 6, 3), 2, (const int[4]){1, 0, 0, 0}))
+WRONG(w_patches_cut, lw_patches_padded(g, X("a", 2, 4, 6, 3), 2, (const int[4]){0, -2, 0, 0}))
 WRONG(w_patches_wrap, lw_patches_back(g, X("a", 1, 1, 16), 65536, 65536, 65536))
 WRONG(w_patches_many, lw_patches(g, X("a", 1, 65536, 65536, 1), 1))
 WRONG(w_patches_wide, lw_patches(g, X("a", 1, 32768, 32768, 1), 32768))
@@ -459,6 +461,8 @@ static const struct {
     {w_stride, "stride"},
     {w_every, "factor"},
     {w_patches, "multiple of the factor"},
+    {w_patches_padded, "multiple of the factor"},
+    {w_patches_cut, "nothing of a picture is cut off"},
     {w_patches_wrap, "multiple of the factor"},
     {w_patches_many, "too many patches"},
     {w_patches_wide, "too many patches"},

@@ -214,8 +214,10 @@ int lw_cpu_lower_upsample_grad(cpu_lower *c)
 /* ---- patches --------------------------------------------------------------------------------- */
 
 typedef struct patches_arg {
-    cpu_range r;            /* of rows of patches */
-    ptrdiff_t k, wide, run; /* patches of a row; bytes of a patch's row */
+    cpu_range r;               /* of rows of patches */
+    ptrdiff_t k, high, wide;   /* lines of a patch, rows of a picture, patches of a row */
+    ptrdiff_t run, line, left; /* bytes of a patch's line, of the picture's, of zeros before that */
+    ptrdiff_t lines, above;    /* of the picture, of zeros above it */
     bool back;
 } patches_arg;
 
@@ -231,32 +233,58 @@ static inline void copy_run(char *to, const char *from, ptrdiff_t bytes)
         memcpy(to + i, from + i, 4);
 }
 
+/* The run that begins `at` bytes from the line on, which may not be all there is of it. */
+static void copy_part(char *to, const char *line, ptrdiff_t at, const patches_arg *a)
+{
+    const ptrdiff_t from = LW_MIN(LW_MAX(at, 0), at + a->run),
+                    end = LW_MAX(LW_MIN(at + a->run, a->line), from);
+    memset(to, 0, (size_t)a->run);
+    memcpy(to + (from - at), line + from, (size_t)(end - from));
+}
+
 /* A row of patches is k lines of the picture, `wide` runs each. */
 static void patches_task(const lw_task *t)
 {
     const patches_arg *a = t->arg;
-    ptrdiff_t all = a->k * a->wide * a->run;
-    for (int64_t r = cpu_begin(a->r, t->index); r < cpu_end(a->r, t->index); r++) {
-        char *to = (char *)t->out[0] + r * all;
-        const char *from = (const char *)t->in[0] + r * all;
-        for (ptrdiff_t y = 0; y < a->k; y++)
-            for (ptrdiff_t x = 0; x < a->wide; x++) {
-                ptrdiff_t line = (y * a->wide + x) * a->run, patch = (x * a->k + y) * a->run;
-                copy_run(to + (a->back ? line : patch), from + (a->back ? patch : line), a->run);
+    const ptrdiff_t all = a->k * a->wide * a->run;
+    for (int64_t r = cpu_begin(a->r, t->index); r < cpu_end(a->r, t->index); r++)
+        for (ptrdiff_t y = 0; y < a->k; y++) {
+            const ptrdiff_t l = r % a->high * a->k + y - a->above;
+            char *rows = (char *)(a->back ? t->in[0] : t->out[0]) + r * all + y * a->run;
+            char *line = (char *)(a->back ? t->out[0] : t->in[0]) +
+                         (r / a->high * a->lines + l) * a->line;
+            for (ptrdiff_t x = 0; x < a->wide; x++, rows += a->k * a->run) {
+                const ptrdiff_t at = x * a->run - a->left;
+                if (a->back)
+                    copy_run(line + at, rows, a->run);
+                else if (l < 0 || l >= a->lines)
+                    memset(rows, 0, (size_t)a->run);
+                else if (at < 0 || at + a->run > a->line)
+                    copy_part(rows, line, at, a);
+                else
+                    copy_run(rows, line + at, a->run);
             }
-    }
+        }
 }
 
 int lw_cpu_lower_patches(cpu_lower *c)
 {
-    const lw_attr_factor *at = c->n->attr;
-    lw_type t = at->h ? cpu_out(c, 0) : cpu_in(c, 0); /* the picture */
+    const lw_attr_patches *at = c->n->attr;
+    const lw_type t = at->h ? cpu_out(c, 0) : cpu_in(c, 0); /* the picture */
+    const ptrdiff_t pixel = t.dim[3] * (ptrdiff_t)lw_dtype_size(t.dtype);
     patches_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return LW_ENOMEM;
-    *a = (patches_arg){.k = at->k, .wide = t.dim[2] / at->k, .back = at->h != 0};
-    a->run = (ptrdiff_t)at->k * t.dim[3] * (ptrdiff_t)lw_dtype_size(t.dtype);
-    a->r = cpu_split((int64_t)t.dim[0] * (t.dim[1] / at->k), (int64_t)at->k * t.dim[2] * t.dim[3]);
+    *a = (patches_arg){.k = at->k,
+                       .high = (t.dim[1] + at->pad[0] + at->pad[2]) / at->k,
+                       .wide = (t.dim[2] + at->pad[1] + at->pad[3]) / at->k,
+                       .run = at->k * pixel,
+                       .line = t.dim[2] * pixel,
+                       .left = at->pad[1] * pixel,
+                       .lines = t.dim[1],
+                       .above = at->pad[0],
+                       .back = at->h != 0};
+    a->r = cpu_split((int64_t)t.dim[0] * a->high, (int64_t)at->k * t.dim[2] * t.dim[3]);
     lw_cpu_phase(c, patches_task, cpu_range_tasks(a->r));
     return 0;
 }

@@ -212,8 +212,10 @@ static void patches_task(const lw_task *t)
 
 int lw_cuda_lower_patches(cuda_lower *c)
 {
-    const lw_attr_factor *at = c->n->attr;
+    const lw_attr_patches *at = c->n->attr;
     lw_type t = at->h ? cuda_out(c, 0) : cuda_in(c, 0); /* the picture */
+    if (at->pad[0] | at->pad[1] | at->pad[2] | at->pad[3])
+        return lw_cuda_lacks(c, " with zeros around pictures");
     const int32_t run = at->k * t.dim[3],
                   each = t.dtype == LW_BF16 ? 2 : 1; /* elements in a word */
     if (each == 1)

@@ -91,29 +91,52 @@ lw_val lw_subsample(lw_graph *g, lw_val x, int stride)
 
 static int infer_patches(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
-    const lw_attr_factor *a = n->attr;
+    const lw_attr_patches *a = n->attr;
     lw_type t = in_type(g, n, 0);
-    if (a->k < 1 || t.rank != (a->h ? 3 : 4))
+    bool padded = false;
+    for (int i = 0; i < 4; i++) {
+        padded |= a->pad[i] != 0;
+        if (a->pad[i] < 0)
+            return lw_op_fail(g, n, "nothing of a picture is cut off");
+    }
+    if (a->k < 1 || t.rank != (a->h ? 3 : 4) || (a->h && padded))
         return lw_op_fail(g, n, "needs [B,H,W,C] or their rows, and a positive factor");
-    int32_t h = a->h ? a->h : t.dim[1], w = a->h ? a->w : t.dim[2];
-    int64_t rows = (int64_t)(h / a->k) * (w / a->k), kk = (int64_t)a->k * a->k;
+    int64_t h = a->h ? a->h : (int64_t)t.dim[1] + a->pad[0] + a->pad[2],
+            w = a->h ? a->w : (int64_t)t.dim[2] + a->pad[1] + a->pad[3];
+    int64_t rows = h / a->k * (w / a->k), kk = (int64_t)a->k * a->k;
     if (h % a->k || w % a->k || (a->h && (t.dim[1] != rows || t.dim[2] % kk)))
         return lw_op_fail(g, n, "space must be a multiple of the factor");
     if (a->h)
-        return lw_op_one(out, lw_type_of(t.dtype, 4, t.dim[0], h, w, t.dim[2] / (int32_t)kk));
+        return lw_op_one(
+            out, lw_type_of(t.dtype, 4, t.dim[0], (int32_t)h, (int32_t)w, t.dim[2] / (int32_t)kk));
     if (rows > LW_MAX_DIM || kk > LW_MAX_DIM / t.dim[3])
         return lw_op_fail(g, n, "there are too many patches, or they are too large");
     return lw_op_one(out, lw_type_of(t.dtype, 3, t.dim[0], (int32_t)rows, (int32_t)kk * t.dim[3]));
 }
 
+static lw_val patches_op(lw_graph *g, lw_val x, lw_attr_patches a)
+{
+    return lw_val_ok(x) ? lw_graph_op(g, LW_OP_PATCHES, &x, 1, &a, sizeof a) : x;
+}
+
+/* Of pictures without zeros around them. */
 static void grad_patches(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
                          lw_val *din)
 {
-    const lw_attr_factor *a = n->attr;
+    const lw_attr_patches *a = n->attr;
     lw_type t = in_type(g, n, 0);
     if (need[0])
-        din[0] = factor_op(g, LW_OP_PATCHES, dout[0], a->k, a->h ? 0 : t.dim[1],
-                           a->h ? 0 : t.dim[2]);
+        din[0] = patches_op(
+            g, dout[0],
+            (lw_attr_patches){.k = a->k, .h = a->h ? 0 : t.dim[1], .w = a->h ? 0 : t.dim[2]});
+}
+
+static void print_patches(lw_str *s, const lw_node *n)
+{
+    const lw_attr_patches *a = n->attr;
+    print_factor(s, n);
+    if (a->pad[0] | a->pad[1] | a->pad[2] | a->pad[3])
+        lw_str_addf(s, " pad %d,%d,%d,%d", a->pad[0], a->pad[1], a->pad[2], a->pad[3]);
 }
 
 const lw_op_def lw_op_patches = {
@@ -121,17 +144,22 @@ const lw_op_def lw_op_patches = {
     .infer = infer_patches,
     .grad = grad_patches,
     .cost = lw_cost_bytes,
-    .print = print_factor,
+    .print = print_patches,
 };
 
 lw_val lw_patches(lw_graph *g, lw_val x, int k)
 {
-    return factor_op(g, LW_OP_PATCHES, x, k, 0, 0);
+    return patches_op(g, x, (lw_attr_patches){.k = k});
+}
+
+lw_val lw_patches_padded(lw_graph *g, lw_val x, int k, const int pad[4])
+{
+    return patches_op(g, x, (lw_attr_patches){.k = k, .pad = {pad[0], pad[1], pad[2], pad[3]}});
 }
 
 lw_val lw_patches_back(lw_graph *g, lw_val rows, int k, int h, int w)
 {
-    return factor_op(g, LW_OP_PATCHES, rows, k, h, w);
+    return patches_op(g, rows, (lw_attr_patches){.k = k, .h = h, .w = w});
 }
 
 /* ---- nearest upsample ------------------------------------------------------------------------ */

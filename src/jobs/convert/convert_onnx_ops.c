@@ -208,9 +208,10 @@ static lw_onnx_val pad(lw_onnx *m, const lw_node *n)
                : 0;
 }
 
+/* Without zeros around pictures, which plans alone ask for. */
 static lw_onnx_val patches(lw_onnx *m, const lw_node *n)
 {
-    const lw_attr_factor *a = n->attr;
+    const lw_attr_patches *a = n->attr;
     lw_type t = lw_onnx_type(m, n, 0), y = lw_val_type(m->g, n->out[0]);
     int64_t k = a->k, h = a->h ? a->h : t.dim[1], w = a->h ? a->w : t.dim[2];
     int64_t c = a->h ? y.dim[3] : t.dim[3];
