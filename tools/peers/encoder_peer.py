@@ -116,6 +116,17 @@ def write(name, folder):
         json.dump(dict(PREPARATION, size={"height": side, "width": side}), f)
 
 
+def write_calibration(name, folder):
+    """Pictures whose ranges both sides of an int8 row measure: noise, as what it is checked on is."""
+    import numpy as np
+    from PIL import Image
+    rng, side = np.random.default_rng(3), NETS[name].side
+    os.makedirs(folder, exist_ok=True)
+    for i in range(16):
+        pixels = rng.integers(0, 256, (side, side, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(os.path.join(folder, "%04d.png" % i))
+
+
 def load(name, folder):
     """Pictures [N,3,H,W] to vectors [N,C], or to pictures."""
     import torch

@@ -61,7 +61,7 @@ class Leeway:
             return []
         if not self.knows(verb, "--precision"):
             raise PeerError("leeway %s has no --precision yet" % verb)
-        if row.precision == "int8" and not os.path.exists(
+        if row.kind == "forward" and row.precision == "int8" and not os.path.exists(
                 os.path.join(self.int8_model, "quantization.json")):
             raise PeerError("%s has no quantization.json: make one of the same weights with "
                             "`leeway quantize` and give it as --int8-model" % self.int8_model)
@@ -132,7 +132,7 @@ class Leeway:
         bytes of a frame to those of its picture, as a stream does."""
         if NETS[row.net].result == "picture":
             return self.measure_live(row)
-        args = ["profile", self.files.encoder(row.net, "model"), "--json", "--batch-size",
+        args = ["profile", self.encoder_model(row), "--json", "--batch-size",
                 str(row.batch), "--precision", row.precision, "--runs", str(row.samples),
                 "--no-compare-precisions"]
         self.commands[row.name] = "leeway " + " ".join(args)
@@ -140,6 +140,16 @@ class Leeway:
         whole = said["precisions"][0]
         return [whole["ms"]], (whole["value_bytes"] + whole["prepared_bytes"]
                                + said["weight_bytes"])
+
+    def encoder_model(self, row):
+        """Its folder; of an int8 row with ranges, measured at first use."""
+        model = self.files.encoder(row.net, "model")
+        if row.precision != "int8":
+            return model
+        if not os.path.exists(model + "-int8"):
+            self.call(["quantize", model, "--calibration", "folder:" + self.files.encoder(row.net, "calibration"),
+                       "--num-images", "16", "--output-dir", model + "-int8"])
+        return model + "-int8"
 
     def measure_live(self, row):
         """`leeway bench stream`: from the bytes of a frame to those of its picture."""
@@ -237,7 +247,7 @@ class Leeway:
                 if NETS[row.net].result == "picture":
                     self.round_trip(row, x, out)
                     return relative(np.load(out), want)
-                self.call(["run", self.files.encoder(row.net, "model"), "--input", x, "--layer",
+                self.call(["run", self.encoder_model(row), "--input", x, "--layer",
                            "pooled", "--output", out] + self.need(row, "run"))
             elif row.kind == "mc":
                 self.measure_mc(row)

@@ -63,6 +63,9 @@ class Variants:
         if self.row.precision == "bf16":
             self.skipped["bf16"] = "ONNX Runtime has no bf16 kernels for x86 CPUs"
             return
+        if self.row.precision == "int8":
+            self.skipped["int8"] = "encoders are quantised for OpenVINO, which was the faster on the U-Net"
+            return
         path = self.files.encoder(self.row.net, "net.onnx")
         if not os.path.exists(path):
             self.skipped["f32"] = "net.onnx was not made"

@@ -232,6 +232,18 @@ def pictures(row, side):
     return rng.uniform(-1, 1, (row.batch, 3, side, side)).astype(np.float32)
 
 
+def quantize_encoder(files, net, folder):
+    """By NNCF, on what `leeway quantize` measures, too."""
+    import nncf
+    import openvino
+    data = mc_peer.pixels(files.encoder(net, "calibration")).numpy()
+    model = nncf.quantize(openvino.Core().read_model(files.encoder(net, "net.onnx")),
+                          nncf.Dataset([data[i:i + 1] for i in range(len(data))]), subset_size=len(data),
+                          preset=nncf.QuantizationPreset.MIXED)
+    os.makedirs(folder, exist_ok=True)
+    openvino.save_model(model, os.path.join(folder, "net.xml"), compress_to_fp16=False)
+
+
 def prepare_encoder(files, row):
     net, side = row.net, encoder_peer.NETS[row.net].side
     os.makedirs(files.encoder(net), exist_ok=True)
@@ -243,6 +255,11 @@ def prepare_encoder(files, row):
          save(lambda: encoder_reference(files, net)))
     attempt(files.encoder(net, "net.onnx"), net + "'s ONNX export",
             lambda path: export_encoder(files, net, path))
+    if row.precision == "int8":
+        make(files.encoder(net, "calibration"), net + "'s pictures to calibrate with",
+             lambda path: encoder_peer.write_calibration(net, path))
+        attempt(files.encoder(net, "int8"), net + " in int8 by NNCF",
+                lambda path: quantize_encoder(files, net, path))
 
 
 # ---- noisy passes ----------------------------------------------------------------------------

@@ -90,6 +90,8 @@ ROWS = [
     encoder("so400m", "bf16", 1, 1, 1.1, 1.3),
     encoder("mobilenet_v2", "f32", 8, 20, 1.0, 1.3),
     encoder("resnet50", "f32", 8, 5, 1.4, 1.8),
+    encoder("resnet50", "bf16", 8, 8, 1.0, 1.3),
+    encoder("resnet50", "int8", 8, 10, 1.0, 1.3),
     encoder("inception_fid", "f32", 8, 3, 1.2, 1.6),
     encoder("taef2_256", "f32", 1, 3, 1.5, 2.0),
     encoder("taef2_256", "bf16", 1, 5, 1.5, 2.0),

@@ -99,6 +99,9 @@ class Variants:
 
     def encoder(self):
         bf16 = self.row.precision == "bf16"
+        if self.row.precision == "int8":
+            self.skipped["int8"] = "eager PyTorch has no int8 convolution with a user's interface"
+            return
         for name, fmt in (("nchw", NCHW), ("channels_last", LAST)):
             self.add(name, lambda fmt=fmt: self.encode(bf16, fmt, False))
         if bf16 and encoder_peer.NETS[self.row.net].files:  # else its weights are gigabytes
