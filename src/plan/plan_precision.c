@@ -20,15 +20,16 @@
  *
  * Where the device has values of bf16, a group norm reads what a product made as it lies there, and so does
  * a product that adds it: between convolutions of a network of pictures nothing is f32, and skip
- * concatenations are bf16, and so is what the first layer's product of f32 makes, where the device lets it; where products
- * read bytes of it, these are made of the bf16. Not the stream of a transformer, which its LayerNorms read in f32.
+ * concatenations are bf16, and so is what the first layer's product of f32 makes, where the device lets it. Where products read
+ * bytes of these, they are made of the bf16; those of norms and elementwise programs that are read otherwise, too, of f32. Not
+ * the stream of a transformer, which its LayerNorms read in f32.
  *
  * Attention reads and writes bf16 likewise (under int8 where the device does not say that f32 is faster), and its
  * gradient reads it: scores that are made again there are the same ones. Patches, a convolution
  * whose stride is its kernel, of too few channels for a narrow one are the rows of a matrix product
  * under bf16. A first layer of stride 2 is one of stride 1 on pixels of 2 x 2 (space to depth), whose channels fill
- * words, where the device multiplies bf16 faster than f32; maxima of windows are those of bf16 or of bytes where their result is read
- * as that. Must not change anything else.
+ * words, where the device multiplies bf16 faster than f32; maxima of windows are those of bf16 or of bytes where
+ * their result is read as that. Must not change anything else.
  */
 #include "plan/plan_pass.h"
 
@@ -43,6 +44,7 @@ typedef struct typed_val {
     bool either;    /* read in f32 or bf16, as it comes */
     bool f32_again; /* the backward pass reads it in f32 */
     int32_t edge;   /* of the calibration, with u8 */
+    bool of_maxima; /* that edge is of maxima of these values: for want of their own */
     lw_val as_bf16, as_u8;
     lw_val bf16_again; /* of the backward pass, with f32_again */
 } typed_val;
@@ -151,7 +153,8 @@ static bool low_patches(const precision *p, const lw_graph *g, const lw_node *n)
 }
 
 /* Space to depth: n, of stride 2 and few channels, as a convolution of stride 1 on pixels of 2 x 2, [B, H/2, W/2, 4C], of a
- * picture with n's own zeros around it, so that no window leaves it. */
+ * picture with n's own zeros around it, so that no window leaves it. The zeros of filters meet pixels beyond n's own windows: an
+ * infinite one there is no number here. */
 typedef struct halved {
     lw_attr_conv conv;
     int x[4], w[4]; /* zeros around pictures and filters: top, left, bottom, right */
@@ -250,15 +253,27 @@ static bool low_concat(const precision *p, const lw_graph *g, const lw_node *n)
     return lw_type_last(a) % 2 == 0 && lw_type_last(b) % 2 == 0;
 }
 
-/* The type that maxima of windows have: that in which all read them. */
+/* The type that maxima of windows have: that in which all read them. f32 where the backward pass reads the pixels in it. */
 static lw_num pooled_num(const precision *p, const lw_node *n)
 {
-    const typed_val *v = &p->val[n->out[0].id];
-    if (n->op != LW_OP_POOL || !((const lw_attr_pool *)n->attr)->max || !p->dev->narrow_maxima)
+    if (n->op != LW_OP_POOL || !((const lw_attr_pool *)n->attr)->max || !p->dev->narrow_maxima ||
+        p->val[n->in[0].id].f32_again)
         return LW_NUM_F32;
+    const typed_val *v = &p->val[n->out[0].id];
     if (low_alone(v))
         return LW_NUM_BF16;
     return v->u8 && !v->f32 ? LW_NUM_S8 : LW_NUM_F32;
+}
+
+/* The first consumer's range, as all have seen the same value; that of maxima only where nothing else reads bytes: it may leave
+ * out the least values. Maxima of bytes of any range are right. */
+static void read_bytes(typed_val *v, int32_t edge, bool of_maxima)
+{
+    if (of_maxima && v->u8)
+        return;
+    v->edge = edge;
+    v->of_maxima = of_maxima;
+    v->u8 = true;
 }
 
 static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
@@ -285,10 +300,10 @@ static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
         v->f32 |= as == LW_NUM_F32;
         v->f32_again |= as == LW_NUM_F32 && n->backward;
         v->bf16 |= as == LW_NUM_BF16;
-        if (as == LW_NUM_S8) { /* the first consumer's range: all have seen the same value */
-            v->edge = n->op == LW_OP_POOL ? p->val[n->out[0].id].edge : edge_of(p, g, n);
-            v->u8 = true;
-        }
+        if (as == LW_NUM_S8 && n->op == LW_OP_POOL)
+            read_bytes(v, p->val[n->out[0].id].edge, true);
+        else if (as == LW_NUM_S8)
+            read_bytes(v, edge_of(p, g, n), false);
     }
 }
 
@@ -311,8 +326,8 @@ static void mark_values(precision *p, const lw_rewrite *r)
         in->f32 |= out->f32;
         in->bf16 |= out->bf16;
         in->either |= out->either;
-        in->edge = out->u8 ? out->edge : in->edge;
-        in->u8 |= out->u8;
+        if (out->u8)
+            read_bytes(in, out->edge, out->of_maxima);
     }
 }
 

@@ -116,7 +116,7 @@ static void add_name(const char *name, double width, lw_str *out)
 {
     const int32_t all = lw_utf8_length(name);
     int32_t kept = all;
-    if (lw_svg_width(name, 12) <= width) {
+    if (lw_svg_width(name, 12) <= width + 0.5) { /* which was rounded on its way here */
         lw_str_add(out, name);
         return;
     }

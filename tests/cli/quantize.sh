@@ -97,7 +97,7 @@ expect 0 data export synth:16 --num-images 3 --output few
 expect 0 quantize enc --calibration folder:few --n 8 --output-dir q-few
 err_has 'folder:few: there are 3 pictures; 8 are asked for, so they repeat'
 # the name of a folder that is not said by its name
-(cd prepared && "$program" quantize . --calibration synth:32 --n 8) >"$out" 2>"$err" || fails 'quantize .'
+(cd prepared && "$program" quantize ./ --calibration synth:32 --n 8) >"$out" 2>"$err" || fails 'quantize ./'
 [ -f prepared-int8/quantization.json ] || fails 'quantize . writes elsewhere than quantize of the name'
 echo '{"version": 1, "edges": {"x": {"scale": 0, "zero": 3}}}' > q-enc/quantization.json
 expect 3 run q-enc --input g.npy --output i.npy

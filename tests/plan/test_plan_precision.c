@@ -420,7 +420,12 @@ static void test_tiles_or_bytes(void **state)
     }
 }
 
-enum { WRITTEN = 2 * 6 * 6 * 12, STREAM = 2 * 6 * 6 * 27, FIRST = 2 * 5 * 3 * 16 };
+enum {
+    WRITTEN = 2 * 6 * 6 * 12,
+    STREAM = 2 * 6 * 6 * 27,
+    FIRST = 2 * 5 * 3 * 16,
+    BESIDE = 2 * 6 * 6 * 12
+};
 
 /* Products behind one another, of every kind and two activations; kept: what is between them is wanted in f32 too. Returns how
  * many write bytes themselves. */
@@ -583,6 +588,51 @@ static void test_first_layers(void **state)
                 pool = strstr(pool, " : ");
                 assert_memory_equal(pool, num == LW_NUM_S8 ? " : u8[" : " : bf16[", 5);
             }
+}
+
+/* What is read by a product, and by another as its maxima, in either order: bytes of the first one's range, which holds the
+ * least values too. turned: a reshape lies between the maxima and their product. */
+static void maxima_beside(float *y, lw_num num, bool first, bool turned)
+{
+    plan_lab l;
+    static const lw_edge_range edge[] = {
+        {"in.weight", 2.0f / 255, 128}, {"all.weight", 0.03f, 128}, {"most.weight", 0.015f, 0}};
+    lab_open(&l, 2, LW_ISA_REF);
+    lw_val h = lw_conv2d(&l.b, "in", LAB_X(&l, "x", 2, 6, 6, 16), 16,
+                         (lw_conv_opts){.kernel = 3, .pad = 1});
+    lw_val all = first ? lw_conv2d(&l.b, "all", h, 12, (lw_conv_opts){.kernel = 1}) : h;
+    lw_val most = lw_pool2d(l.g, h, 3, 2, 1, true);
+    if (turned)
+        most = lw_reshape(l.g, most, lw_type_of(LW_F32, 4, 2, 9, 1, 16));
+    lab_output(&l, "most", lw_conv2d(&l.b, "most", most, 12, (lw_conv_opts){.kernel = 1}));
+    if (!first)
+        all = lw_conv2d(&l.b, "all", h, 12, (lw_conv_opts){.kernel = 1});
+    lab_output(&l, "all", all);
+    settle(&l);
+    compile(&l, &(lw_compile_opts){.opt = 1,
+                                   .precision = num,
+                                   .calibration = &(lw_calibration){edge, LW_COUNT(edge)}});
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
+    memcpy(y, lw_exec_read(l.exec, "all"), sizeof(float) * BESIDE);
+    lab_close(&l);
+}
+
+static void test_maxima_beside(void **state)
+{
+    (void)state;
+    static float want[BESIDE], y[BESIDE];
+    maxima_beside(want, LW_NUM_F32, true, false);
+    for (int way = 0; way < 4; way++) {
+        double far = 0, all = 0;
+        maxima_beside(y, LW_NUM_S8, way & 1, way & 2);
+        for (int i = 0; i < BESIDE; i++) {
+            far += (double)(y[i] - want[i]) * (double)(y[i] - want[i]);
+            all += (double)want[i] * (double)want[i];
+        }
+        print_message("beside maxima, way %d: relative difference %.2g\n", way, sqrt(far / all));
+        assert_true(far < 0.04 * 0.04 * all);
+    }
 }
 
 /* A convolution behind upsampling reads bytes too, on summed weights: near f32 at every level. */
@@ -778,15 +828,15 @@ int main(int argc, char **argv)
 {
     update = argc > 1 && strcmp(argv[1], "--update") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_weight),  cmocka_unit_test(test_dumps),
-        cmocka_unit_test(test_shared_casts),   cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_agreement),      cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_attention),      cmocka_unit_test(test_patches),
-        cmocka_unit_test(test_tiles_or_bytes), cmocka_unit_test(test_bytes_written),
-        cmocka_unit_test(test_stream),         cmocka_unit_test(test_first_layers),
-        cmocka_unit_test(test_upsampled),      cmocka_unit_test(test_wide_bits),
-        cmocka_unit_test(test_three_bf16),     cmocka_unit_test(test_norm_read_twice),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_shared_weight),   cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_shared_casts),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_agreement),       cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_attention),       cmocka_unit_test(test_patches),
+        cmocka_unit_test(test_tiles_or_bytes),  cmocka_unit_test(test_bytes_written),
+        cmocka_unit_test(test_stream),          cmocka_unit_test(test_first_layers),
+        cmocka_unit_test(test_maxima_beside),   cmocka_unit_test(test_upsampled),
+        cmocka_unit_test(test_wide_bits),       cmocka_unit_test(test_three_bf16),
+        cmocka_unit_test(test_norm_read_twice), cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

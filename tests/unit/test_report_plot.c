@@ -317,6 +317,21 @@ static void bars_are_as_long_as_their_values(void **state)
     lw_str_clear(&s);
 }
 
+/* The longest name is whole while there is room for it, however its width is rounded. */
+static void names_that_fit_are_whole(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 24; n++) {
+        LW_CLEANUP(lw_str_clear) lw_str s = {0};
+        char name[32] = {0};
+        memset(name, 'x', (size_t)n);
+        const lw_bar bar = {.name = name, .value = 1};
+        lw_plot_bars(&(lw_plot){.title = "bars", .width = 540}, &bar, 1, &s);
+        assert_non_null(strstr(lw_str_c(&s), name));
+        assert_null(strstr(lw_str_c(&s), "\xe2\x80\xa6"));
+    }
+}
+
 /* However long names are, bars begin left of where they end, and values stand beside them. */
 static void long_names_leave_bars_their_room(void **state)
 {
@@ -469,6 +484,7 @@ int main(void)
         cmocka_unit_test(a_lone_point_is_a_dot),
         cmocka_unit_test(long_series_stay_small_and_keep_their_extremes),
         cmocka_unit_test(bars_are_as_long_as_their_values),
+        cmocka_unit_test(names_that_fit_are_whole),
         cmocka_unit_test(long_names_leave_bars_their_room),
         cmocka_unit_test(ranges_stay_in_the_plot),
         cmocka_unit_test(histograms_count_all_samples),

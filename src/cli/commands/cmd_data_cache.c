@@ -33,7 +33,7 @@ static json_t *row_json(const lw_cached *c)
                           lw_cached_state_name(c->state), "bytes", (json_int_t)c->bytes,
                           "age_seconds", c->age);
     if (*c->title) {
-        json_object_set_new(j, "data", json_string(c->title));
+        json_object_set_new(j, "data", lw_json_name(c->title));
         json_object_set_new(j, "pictures", json_integer((json_int_t)c->rows));
     }
     if (c->height > 0) {

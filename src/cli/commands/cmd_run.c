@@ -51,8 +51,8 @@ static void print_json(const lw_run_result *r)
     json_t *shape = json_array();
     for (int i = 0; i < r->rank; i++)
         json_array_append_new(shape, json_integer((json_int_t)r->shape[i]));
-    json_object_set_new(t, "model", json_string(r->name));
-    json_object_set_new(t, "output", json_string(r->want));
+    json_object_set_new(t, "model", lw_json_name(r->name));
+    json_object_set_new(t, "output", lw_json_name(r->want));
     json_object_set_new(t, "shape", shape);
     json_object_set_new(t, "parameters", json_integer((json_int_t)r->parameters));
     json_object_set_new(t, "seconds", lw_json_real(r->seconds));

@@ -214,7 +214,7 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
             json_object_set_new(one, "md5", json_string(r->sums[i]));
         json_array_append_new(outputs, one);
     }
-    json_object_set_new(j, "input", json_string(c->input));
+    json_object_set_new(j, "input", lw_json_name(c->input));
     json_object_set_new(j, "format", json_string(r->input));
     json_object_set_new(j, "skipped", json_integer((json_int_t)r->skipped));
     json_object_set_new(j, "similar", json_integer((json_int_t)r->similar));
@@ -222,7 +222,7 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
         json_object_set_new(j, "beside", json_integer((json_int_t)r->beside));
         json_object_set_new(j, "beside_share", lw_json_real(r->beside_share));
     }
-    json_object_set_new(j, "model", json_string(c->network.model));
+    json_object_set_new(j, "model", lw_json_name(c->network.model));
     json_object_set_new(j, "size", json_pack("[i, i]", r->network_w, r->network_h));
     json_object_set_new(j, "outputs", outputs);
     if (c->drift_metrics)

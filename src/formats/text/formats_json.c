@@ -92,6 +92,8 @@ json_t *lw_json_float(float x)
 json_t *lw_json_name(const char *text)
 {
     LW_CLEANUP(lw_str_clear) lw_str clean = {0};
+    if (!text)
+        return NULL;
     lw_str_add_clean(&clean, text, "");
     if (clean.failed)
         lw_json_lose();

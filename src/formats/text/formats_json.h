@@ -36,7 +36,7 @@ json_t *lw_json_decode(const char *text, size_t len, json_error_t *err);
 /* A number, or JSON null for NaN and infinities (JSON has no word for them). */
 json_t *lw_json_real(double x);
 /* A path or a name that somebody gave: as lw_str_add_clean writes it, since JSON is UTF-8 and a tree
- * that is packed with anything else is NULL. */
+ * that is packed with anything else is NULL. NULL of NULL. */
 json_t *lw_json_name(const char *text);
 /* A hash, as 16 hexadecimal digits: numbers of JSON end at 2^53. */
 json_t *lw_json_hash(uint64_t hash);

@@ -32,18 +32,18 @@ static const char *const rules[] = {"mse", "percentile", "minmax"};
 static int default_output(const char *source, lw_str *path)
 {
     LW_CLEANUP(lw_str_clear) lw_str whole = {0};
-    size_t n = strlen(source);
-    const char *last = strrchr(source, '/');
-    last = last ? last + 1 : source;
-    if (lw_str_eq(last, ".") || lw_str_eq(last, "..")) {
+    size_t n = strlen(source), last;
+    while (n > 1 && source[n - 1] == '/')
+        n--;
+    for (last = n; last > 0 && source[last - 1] != '/';)
+        last--;
+    if ((n - last == 1 || n - last == 2) && strspn(source + last, ".") == n - last) {
         char *real = realpath(source, NULL);
         lw_str_add(&whole, real ? real : source);
         free(real); /* the C library's */
         source = lw_str_c(&whole);
         n = whole.len;
     }
-    while (n > 1 && source[n - 1] == '/')
-        n--;
     lw_str_addf(path, "%.*s-int8", (int)n, source);
     return path->failed ? LW_ENOMEM : 0;
 }
@@ -172,8 +172,9 @@ static int convert_weights(const char *from, const char *dir)
         return LW_ENOMEM;
     for (size_t i = 0; i < n; i++)
         t[i] = *lw_st_at(f, i);
-    lw_path_join(&to, dir,
-                 strstr(from, "diffusion_pytorch_model") ? LW_WEIGHTS_DIFFUSERS : LW_WEIGHTS_HF);
+    const char *name = strrchr(from, '/');
+    const bool diffusers = lw_str_starts(name ? name + 1 : from, "diffusion_pytorch_model");
+    lw_path_join(&to, dir, diffusers ? LW_WEIGHTS_DIFFUSERS : LW_WEIGHTS_HF);
     return lw_st_save(lw_str_c(&to), t, n, NULL, 0);
 }
 

@@ -7,9 +7,9 @@
 #include "kernels/gemm/gemm_job.h"
 
 enum {
-    /* Floats of sums that are rounded afterwards: columns of the tallest tile. */
     LW_CONV_MOST_COLS = 512, /* at a time, of results that are rounded and of whole numbers */
     LW_CONV_PANELS = LW_CONV_MOST_COLS / LW_TILE_COLS,
+    /* Floats of sums that are rounded afterwards: those columns of the tallest tile. */
     LW_CONV_APART = LW_CONV_MOST_COLS * LW_TILE_MOST_ROWS
 };
 

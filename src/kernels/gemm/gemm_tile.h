@@ -84,7 +84,7 @@ typedef struct lw_tile {
     const ptrdiff_t *offset;   /* [runs] floats added to the addresses */
     const ptrdiff_t *k0;       /* [runs] first step of each run in the panel */
     ptrdiff_t rows, runs, len; /* rows: at most lw_tiles.rows */
-    int again; /* 1: the rows of the call before, which differed in panel and c only */
+    int again; /* 1: the rows of the call before, which differed in the panel and what belongs to it only */
     struct lw_tile_room *room; /* of lw_tiles_begin */
     const float *b;            /* panel [steps][width] */
     ptrdiff_t cols;  /* columns stored, <= LW_TILE_COLS; width is VL when cols <= VL, else 2 VL */
@@ -101,7 +101,7 @@ typedef struct lw_tile {
     const float *const *add[2];    /* [rows] each, or NULL: image bias rows and residual rows */
     const lw_bf16 *const *add_low; /* [rows] or NULL: residual rows of bf16, not of f32 tiles */
     /* [rows] or NULL: finished sums are rounded to here, to bf16, or with `pair`, {scale, zero point}, to bytes. c holds those
-     * of a curve, and what becomes bytes, before. */
+     * of a curve before, and with eight lanes what becomes bytes. */
     void *const *low;
     const float *pair;
     int ask_ends;         /* 1: results and residuals are asked for meanwhile (lw_tile_ask_ends) */
@@ -124,9 +124,9 @@ LW_WORD float *lw_tile_c(const lw_tile *t, ptrdiff_t i)
 /* Rows [from, to) of a panel's columns, numbers of `size` bytes, in a tile or, with below, in the tile below it, where rows are
  * evenly apart. Whole panels, whose lines are counted when this is compiled; where lines begin elsewhere, the next panel asks
  * for the rest. */
-#define LW_TILE_ASK(row, columns, size, from, to, below, where)                       \
+#define LW_TILE_ASK(t, row, columns, size, from, to, below, where)                    \
     do {                                                                              \
-        const ptrdiff_t apart = (below) && t->rows > 1                                \
+        const ptrdiff_t apart = (below) && (t)->rows > 1                              \
                                     ? (const char *)(row)[1] - (const char *)(row)[0] \
                                     : 0;                                              \
         for (ptrdiff_t ask = (from); ask < (to); ask++)                               \
@@ -141,15 +141,15 @@ LW_WORD void lw_tile_ask_ends(const lw_tile *t, ptrdiff_t from, ptrdiff_t to, co
                               const bool below)
 {
     if (narrow && t->low && t->pair)
-        LW_TILE_ASK(t->low, t->at, 1, from, to, below, LW_FETCH_L2_WRITE);
+        LW_TILE_ASK(t, t->low, t->at, 1, from, to, below, LW_FETCH_L2_WRITE);
     else if (narrow && t->low)
-        LW_TILE_ASK(t->low, t->at, sizeof(lw_bf16), from, to, below, LW_FETCH_L2_WRITE);
+        LW_TILE_ASK(t, t->low, t->at, sizeof(lw_bf16), from, to, below, LW_FETCH_L2_WRITE);
     else
-        LW_TILE_ASK(t->c, t->c_at, sizeof(float), from, to, below, LW_FETCH_L2_WRITE);
+        LW_TILE_ASK(t, t->c, t->c_at, sizeof(float), from, to, below, LW_FETCH_L2_WRITE);
     if (t->add[1])
-        LW_TILE_ASK(t->add[1], t->at, sizeof(float), from, to, below, LW_FETCH_L2);
+        LW_TILE_ASK(t, t->add[1], t->at, sizeof(float), from, to, below, LW_FETCH_L2);
     if (narrow && t->add_low)
-        LW_TILE_ASK(t->add_low, t->at, sizeof(lw_bf16), from, to, below, LW_FETCH_L2);
+        LW_TILE_ASK(t, t->add_low, t->at, sizeof(lw_bf16), from, to, below, LW_FETCH_L2);
 }
 lw_tile_fn LWV_BASE(lw_tile_run);
 /* Steps of two bf16, f32 sums; steps of four u8 and s8, s32 sums from quant->start. */

@@ -149,8 +149,8 @@ static void set_what(json_t *o, const lw_prove_context *c, const lw_prove_eval *
     lw_prove_score_rule(c->o, &score);
     lw_prove_candidates_rule(c, e, &against);
     json_object_set_new(o, "dataset", lw_json_name(c->dataset));
-    json_object_set_new(o, "split", json_string(c->split));
-    json_object_set_new(o, "policy", json_string(c->policy));
+    json_object_set_new(o, "split", lw_json_name(c->split));
+    json_object_set_new(o, "policy", lw_json_name(c->policy));
     json_object_set_new(o, "precision", json_string(c->precision));
     set_int(o, "queries", e->n_queries);
     json_object_set_new(o, "interrupted", json_boolean(e->interrupted));
