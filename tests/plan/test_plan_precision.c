@@ -420,6 +420,30 @@ static void test_tiles_or_bytes(void **state)
     }
 }
 
+/* Compiles what was built, with ranges for `n` weights, runs it once and copies an output; closes. text: what the pass made of it. */
+static void run_in(plan_lab *l, lw_num num, const lw_edge_range *edge, size_t n, lw_str *text,
+                   const char *name, float *y, size_t count)
+{
+    settle(l);
+    compile(l, &(lw_compile_opts){.opt = 1,
+                                  .dump = text,
+                                  .dump_pass = "precision",
+                                  .precision = num,
+                                  .calibration = &(lw_calibration){edge, (int32_t)n}});
+    lab_fill(l);
+    assert_int_equal(lw_exec_run(l->exec, &(lw_tick){1, 0}), 0);
+    memcpy(y, lw_exec_read(l->exec, name), sizeof(float) * count);
+    lab_close(l);
+}
+
+static int times_in(const lw_str *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = lw_str_c(text); (at = strstr(at, what)); at++)
+        n++;
+    return n;
+}
+
 enum {
     WRITTEN = 2 * 6 * 6 * 12,
     STREAM = 2 * 6 * 6 * 27,
@@ -453,20 +477,8 @@ static int chain_of_bytes(float *y, lw_isa isa, lw_conv_mode mode, bool kept)
     static const char *const out[] = {"a", "b", "c", "d"};
     for (int i = 0; kept && i < 4; i++)
         lab_output(&l, out[i], between[i]);
-    settle(&l);
-    compile(&l, &(lw_compile_opts){.opt = 1,
-                                   .dump = &text,
-                                   .dump_pass = "precision",
-                                   .precision = LW_NUM_S8,
-                                   .calibration = &(lw_calibration){edge, LW_COUNT(name)}});
-    lab_fill(&l);
-    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
-    memcpy(y, lw_exec_read(l.exec, "y"), sizeof(float) * WRITTEN);
-    lab_close(&l);
-    int written = 0;
-    for (const char *at = lw_str_c(&text); (at = strstr(at, " to u8")); at++)
-        written++;
-    return written;
+    run_in(&l, LW_NUM_S8, edge, LW_COUNT(edge), &text, "y", y, WRITTEN);
+    return times_in(&text, " to u8");
 }
 
 /* A product that is read as bytes alone writes them, with the bits of a cast behind it. */
@@ -503,20 +515,8 @@ static int stream_of_blocks(float *y, lw_isa isa, bool kept)
     static const char *const out[] = {"a", "b", "c"};
     for (int i = 0; kept && i < 3; i++)
         lab_output(&l, out[i], s[i]);
-    settle(&l);
-    compile(&l, &(lw_compile_opts){.opt = 1,
-                                   .dump = &text,
-                                   .dump_pass = "precision",
-                                   .precision = LW_NUM_S8,
-                                   .calibration = &(lw_calibration){edge, LW_COUNT(edge)}});
-    lab_fill(&l);
-    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
-    memcpy(y, lw_exec_read(l.exec, "y"), sizeof(float) * STREAM);
-    lab_close(&l);
-    int written = 0;
-    for (const char *at = lw_str_c(&text); (at = strstr(at, " to bf16")); at++)
-        written++;
-    return written;
+    run_in(&l, LW_NUM_S8, edge, LW_COUNT(edge), &text, "y", y, STREAM);
+    return times_in(&text, " to bf16");
 }
 
 /* A stream that is read as bytes and added lies in bf16, from which the bytes are made: near what f32 between blocks gives. */
@@ -549,16 +549,7 @@ static void first_layers(float *y, lw_isa isa, lw_num num, int kernel, lw_str *t
                   (lw_conv_opts){.kernel = kernel, .pad = kernel / 2, .stride = 2});
     x = lw_pool2d(l.g, lw_relu(l.g, x), 3, 2, 1, true);
     lab_output(&l, "y", lw_conv2d(&l.b, "one", x, 16, (lw_conv_opts){.kernel = 1}));
-    settle(&l);
-    compile(&l, &(lw_compile_opts){.opt = 1,
-                                   .dump = text,
-                                   .dump_pass = "precision",
-                                   .precision = num,
-                                   .calibration = &(lw_calibration){&edge, 1}});
-    lab_fill(&l);
-    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
-    memcpy(y, lw_exec_read(l.exec, "y"), sizeof(float) * FIRST);
-    lab_close(&l);
+    run_in(&l, num, &edge, 1, text, "y", y, FIRST);
 }
 
 /* Of 7x7 and 5x5 as of pixels of 2 x 2 where bf16 pays, of 3x3 never; maxima in the type that is read: near f32. */
@@ -608,14 +599,7 @@ static void maxima_beside(float *y, lw_num num, bool first, bool turned)
     if (!first)
         all = lw_conv2d(&l.b, "all", h, 12, (lw_conv_opts){.kernel = 1});
     lab_output(&l, "all", all);
-    settle(&l);
-    compile(&l, &(lw_compile_opts){.opt = 1,
-                                   .precision = num,
-                                   .calibration = &(lw_calibration){edge, LW_COUNT(edge)}});
-    lab_fill(&l);
-    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
-    memcpy(y, lw_exec_read(l.exec, "all"), sizeof(float) * BESIDE);
-    lab_close(&l);
+    run_in(&l, num, edge, LW_COUNT(edge), NULL, "all", y, BESIDE);
 }
 
 static void test_maxima_beside(void **state)

@@ -14,43 +14,24 @@ static ptrdiff_t run_of(const cast_arg *a, int64_t n)
     return a->pitch == a->row ? n * a->row : a->row;
 }
 
-static void to_bf16_task(const lw_task *t)
-{
-    const cast_arg *a = t->arg;
-    int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index);
-    for (ptrdiff_t n = run_of(a, end - at); at < end; at += n / a->row)
-        a->k->cast.f32_to_bf16((lw_bf16 *)t->out[0] + at * a->row,
-                               (const float *)t->in[0] + at * a->pitch, n);
-}
-
-static void from_bf16_task(const lw_task *t)
-{
-    const cast_arg *a = t->arg;
-    int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index);
-    for (ptrdiff_t n = run_of(a, end - at); at < end; at += n / a->row)
-        a->k->cast.bf16_to_f32((float *)t->out[0] + at * a->row,
-                               (const lw_bf16 *)t->in[0] + at * a->pitch, n);
-}
-
-static void to_u8_task(const lw_task *t)
-{
-    const cast_arg *a = t->arg;
-    const float *q = t->in[1];
-    int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index);
-    for (ptrdiff_t n = run_of(a, end - at); at < end; at += n / a->row)
-        a->k->cast.f32_to_u8((uint8_t *)t->out[0] + at * a->row,
-                             (const float *)t->in[0] + at * a->pitch, n, q[0], (int32_t)q[1]);
-}
-
-static void bf16_to_u8_task(const lw_task *t)
-{
-    const cast_arg *a = t->arg;
-    const float *q = t->in[1];
-    int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index);
-    for (ptrdiff_t n = run_of(a, end - at); at < end; at += n / a->row)
-        a->k->cast.bf16_to_u8((uint8_t *)t->out[0] + at * a->row,
-                              (const lw_bf16 *)t->in[0] + at * a->pitch, n, q[0], (int32_t)q[1]);
-}
+/* call: of a cast kernel with y, x, n, and of bytes q, {scale, zero point}. */
+#define CAST_TASK(name, to, from, call)                                        \
+    static void name(const lw_task *t)                                         \
+    {                                                                          \
+        const cast_arg *a = t->arg;                                            \
+        const float *q = t->in[1];                                             \
+        int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index); \
+        (void)q;                                                               \
+        for (ptrdiff_t n = run_of(a, end - at); at < end; at += n / a->row) {  \
+            to *y = (to *)t->out[0] + at * a->row;                             \
+            const from *x = (const from *)t->in[0] + at * a->pitch;            \
+            a->k->cast.call;                                                   \
+        }                                                                      \
+    }
+CAST_TASK(to_bf16_task, lw_bf16, float, f32_to_bf16(y, x, n))
+CAST_TASK(from_bf16_task, float, lw_bf16, bf16_to_f32(y, x, n))
+CAST_TASK(to_u8_task, uint8_t, float, f32_to_u8(y, x, n, q[0], (int32_t)q[1]))
+CAST_TASK(bf16_to_u8_task, uint8_t, lw_bf16, bf16_to_u8(y, x, n, q[0], (int32_t)q[1]))
 
 int lw_cpu_lower_cast(cpu_lower *c)
 {
