@@ -27,7 +27,7 @@
  * Attention reads and writes bf16 likewise (under int8 where the device does not say that f32 is faster), and its
  * gradient reads it: scores that are made again there are the same ones. Patches, a convolution
  * whose stride is its kernel, of too few channels for a narrow one are the rows of a matrix product
- * under bf16. A first layer of stride 2 is one of stride 1 on pixels of 2 x 2 (space to depth), whose channels fill
+ * under bf16, and under int8 where the device multiplies bf16 faster than f32. A first layer of stride 2 is one of stride 1 on pixels of 2 x 2 (space to depth), whose channels fill
  * words, where the device multiplies bf16 faster than f32; maxima of windows are those of bf16 or of bytes where
  * their result is read as that. Must not change anything else.
  */
@@ -139,11 +139,18 @@ static lw_num operand_num(const precision *p, const lw_graph *g, const lw_node *
     return p->dev->wide(p->dev->self, g, n, num) ? LW_NUM_F32 : num;
 }
 
+/* Does the device multiply bf16 faster than what a first layer does in f32? */
+static bool bf16_pays(const precision *p, const lw_graph *g, const lw_node *n)
+{
+    return p->dev->wide && !p->dev->wide(p->dev->self, g, n, LW_NUM_BF16);
+}
+
 /* A forward convolution of patches that is no narrow product as it is, but one as a matrix product. */
 static bool low_patches(const precision *p, const lw_graph *g, const lw_node *n)
 {
     const lw_attr_conv *a = n->attr;
-    if (n->op != LW_OP_CONV2D || p->num != LW_NUM_BF16 || possible_num(p, g, n) != LW_NUM_F32)
+    if (n->op != LW_OP_CONV2D || possible_num(p, g, n) != LW_NUM_F32 ||
+        (p->num != LW_NUM_BF16 && !bf16_pays(p, g, n)))
         return false;
     lw_type x = lw_val_type(g, n->in[0]);
     bool plain = n->n_in < 5 || (!lw_val_ok(n->in[4]) && (n->n_in < 6 || !lw_val_ok(n->in[5])));
@@ -182,8 +189,7 @@ static bool can_halve(const precision *p, const lw_graph *g, const lw_node *n, h
         if (lw_val_ok(n->in[i]))
             return false;
     if (a->stride != 2 || a->kh < LEAST || a->kw < LEAST || x.dim[3] >= THIN ||
-        4 * x.dim[3] < THIN || a->o < THIN || !p->dev->wide ||
-        p->dev->wide(p->dev->self, g, n, LW_NUM_BF16))
+        4 * x.dim[3] < THIN || a->o < THIN || !bf16_pays(p, g, n))
         return false;
     *h = (halved){.conv = *a};
     lw_attr_conv *to = &h->conv;

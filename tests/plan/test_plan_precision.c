@@ -448,7 +448,8 @@ enum {
     WRITTEN = 2 * 6 * 6 * 12,
     STREAM = 2 * 6 * 6 * 27,
     FIRST = 2 * 5 * 3 * 16,
-    BESIDE = 2 * 6 * 6 * 12
+    BESIDE = 2 * 6 * 6 * 12,
+    ROWS = 2 * 21 * 24
 };
 
 /* Products behind one another, of every kind and two activations; kept: what is between them is wanted in f32 too. Returns how
@@ -616,6 +617,44 @@ static void test_maxima_beside(void **state)
         }
         print_message("beside maxima, way %d: relative difference %.2g\n", way, sqrt(far / all));
         assert_true(far < 0.04 * 0.04 * all);
+    }
+}
+
+/* A vision transformer begins: patches, a LayerNorm of rows, a product of bytes. kept: the rows are wanted in f32, too. Returns
+ * whether patches are the rows of a product of bf16. */
+static bool first_rows(float *y, lw_isa isa, lw_num num, bool kept)
+{
+    plan_lab l;
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    static const lw_edge_range edge = {"fc.weight", 0.03f, 110};
+    lab_open(&l, 2, isa);
+    lw_val x = LAB_X(&l, "x", 2, 12, 28, 3);
+    x = lw_conv2d(&l.b, "stem", x, 40, (lw_conv_opts){.kernel = 4, .stride = 4});
+    x = lw_layer_norm(&l.b, "norm", lw_reshape(l.g, x, lw_type_of(LW_F32, 2, 42, 40)), 1e-5f,
+                      LW_NOVAL);
+    lab_output(
+        &l, "y",
+        lw_linear(&l.b, "fc", lw_reshape(l.g, x, lw_type_of(LW_F32, 3, 2, 21, 40)), 24, true));
+    if (kept)
+        lab_output(&l, "kept", x);
+    run_in(&l, num, &edge, 1, &text, "y", y, ROWS);
+    return times_in(&text, "patches") > 0;
+}
+
+/* Rows that are read as bytes alone have those of a cast behind them. */
+static void test_first_rows(void **state)
+{
+    (void)state;
+    static float want[ROWS], f32[ROWS], y[ROWS];
+    for (lw_isa isa = LW_ISA_REF; isa < LW_ISA_COUNT; isa = lw_isa_next(isa)) {
+        first_rows(f32, isa, LW_NUM_F32, false);
+        first_rows(want, isa, LW_NUM_S8, true);
+        assert_int_equal(first_rows(y, isa, LW_NUM_S8, false), isa == LW_ISA_AVX512BF16);
+        assert_memory_equal(y, want, sizeof want);
+        const double far = distance(f32, y, ROWS);
+        print_message("first rows in int8 at %s: relative difference %.2g\n", lw_isa_name(isa),
+                      far);
+        assert_true(far > 1e-4 && far < 0.03);
     }
 }
 
@@ -812,15 +851,16 @@ int main(int argc, char **argv)
 {
     update = argc > 1 && strcmp(argv[1], "--update") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_weight),   cmocka_unit_test(test_dumps),
-        cmocka_unit_test(test_shared_casts),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_agreement),       cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_attention),       cmocka_unit_test(test_patches),
-        cmocka_unit_test(test_tiles_or_bytes),  cmocka_unit_test(test_bytes_written),
-        cmocka_unit_test(test_stream),          cmocka_unit_test(test_first_layers),
-        cmocka_unit_test(test_maxima_beside),   cmocka_unit_test(test_upsampled),
-        cmocka_unit_test(test_wide_bits),       cmocka_unit_test(test_three_bf16),
-        cmocka_unit_test(test_norm_read_twice), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_shared_weight),  cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_shared_casts),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_agreement),      cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_attention),      cmocka_unit_test(test_patches),
+        cmocka_unit_test(test_tiles_or_bytes), cmocka_unit_test(test_bytes_written),
+        cmocka_unit_test(test_stream),         cmocka_unit_test(test_first_layers),
+        cmocka_unit_test(test_maxima_beside),  cmocka_unit_test(test_first_rows),
+        cmocka_unit_test(test_upsampled),      cmocka_unit_test(test_wide_bits),
+        cmocka_unit_test(test_three_bf16),     cmocka_unit_test(test_norm_read_twice),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenVINO's side: the ONNX exports of the U-Net and the encoders, compiled for latency in f32 or bf16, and the U-Net and
-ResNet-50 in int8, quantised by NNCF."""
+some encoders in int8, quantised by NNCF."""
 import os
 
 import numpy as np

@@ -239,7 +239,8 @@ def quantize_encoder(files, net, folder):
     data = mc_peer.pixels(files.encoder(net, "calibration")).numpy()
     model = nncf.quantize(openvino.Core().read_model(files.encoder(net, "net.onnx")),
                           nncf.Dataset([data[i:i + 1] for i in range(len(data))]), subset_size=len(data),
-                          preset=nncf.QuantizationPreset.MIXED)
+                          preset=nncf.QuantizationPreset.MIXED,
+                          model_type=nncf.ModelType.TRANSFORMER if net == "clip_b32" else None)
     os.makedirs(folder, exist_ok=True)
     openvino.save_model(model, os.path.join(folder, "net.xml"), compress_to_fp16=False)
 
