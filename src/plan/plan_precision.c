@@ -27,9 +27,9 @@
  * Attention reads and writes bf16 likewise (under int8 where the device does not say that f32 is faster), and its
  * gradient reads it: scores that are made again there are the same ones. Patches, a convolution
  * whose stride is its kernel, of too few channels for a narrow one are the rows of a matrix product
- * under bf16, and under int8 where the device multiplies bf16 faster than f32. A first layer of stride 2 is one of stride 1 on pixels of 2 x 2 (space to depth), whose channels fill
- * words, where the device multiplies bf16 faster than f32; maxima of windows are those of bf16 or of bytes where
- * their result is read as that. Must not change anything else.
+ * under bf16, and under int8 where the device multiplies bf16 faster than f32. There a first layer of stride 2 is one of
+ * stride 1 on pixels of 2 x 2 (space to depth), whose channels fill words. Maxima of windows are those of bf16 or of bytes
+ * where their result is read as that. Must not change anything else.
  */
 #include "plan/plan_pass.h"
 
