@@ -420,7 +420,8 @@ static void test_tiles_or_bytes(void **state)
     }
 }
 
-/* Compiles what was built, with ranges for `n` weights, runs it once and copies an output; closes. text: what the pass made of it. */
+/* Compiles what was built, with ranges for `n` weights, runs it once and copies an output; closes. text: what the pass
+ * made of it. */
 static void run_in(plan_lab *l, lw_num num, const lw_edge_range *edge, size_t n, lw_str *text,
                    const char *name, float *y, size_t count)
 {
