@@ -396,7 +396,8 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
  * f32 where direct bf16 gains twice (docs/performance-zen4.md): bf16 without tiles keeps narrow layers, whose
  * transforms cost more, and pictures of one tile. On tile registers direct bf16 beats all others, but for
  * fewer channels than fill half of one: their words of two are no faster than f32 where there are such.
- * Elsewhere bf16 is widened to f32 first and gains nothing, and attention, which widens its keys and values
+ * Elsewhere bf16 is widened to f32 first and gains nothing, least of all a first layer, whose few channels would be read as more
+ * (plan_precision.c asks for it), and attention, which widens its keys and values
  * for every few rows, takes twice as long. Bytes beat all tiles of f32 where the machine multiplies them, or
  * where they have tiles themselves, and lose to those of 4x4 and of conv_rescale.h elsewhere. */
 bool lw_cpu_wide(void *self, const lw_graph *g, const lw_node *n, lw_num num)

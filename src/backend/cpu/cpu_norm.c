@@ -83,33 +83,26 @@ static void forward_narrow_task(const lw_task *t)
                               t->in[5], &a->s, g0, g1, t->scratch);
 }
 
-/* Layer norm of rows. */
+/* Layer norm of rows. Bytes are cast from rows of f32 in this worker's scratch, a few at a time, which the first cache holds. */
+enum { BYTE_ROWS = 4 };
 static void rows_task(const lw_task *t)
 {
     const norm_arg *a = t->arg;
-    int64_t b = t->index * NORM_ROWS, n = LW_MIN((int64_t)NORM_ROWS, a->batch - b), ch = a->s.c;
+    const bool bytes = a->y_bytes == 1;
+    const int64_t ch = a->s.c, end = LW_MIN((t->index + 1) * NORM_ROWS, a->batch);
+    const int64_t step = bytes ? BYTE_ROWS : NORM_ROWS;
+    const float *pair = t->in[5];
     float *stat = t->work; /* mean and rstd nobody reads */
     float *mean = t->out[1] ? t->out[1] : stat, *rstd = t->out[2] ? t->out[2] : stat + a->batch;
-    a->k->norm.rows((char *)t->out[0] + b * ch * a->y_bytes,
-                    t->out[3] ? (lw_bf16 *)t->out[3] + b * ch : NULL, mean + b, rstd + b,
-                    row(t->in[0], b, a->s.x_pitch), t->in[1], t->in[2], row(t->in[3], b, ch),
-                    row(t->in[4], b, ch), a->y_bytes == 2 ? LW_NUM_BF16 : LW_NUM_F32, &a->s, n);
-}
-
-/* Its bytes: rows of f32 in this worker's scratch, a few at a time, which the first cache holds. */
-enum { BYTE_ROWS = 4 };
-static void rows_u8_task(const lw_task *t)
-{
-    const norm_arg *a = t->arg;
-    const int64_t ch = a->s.c, end = LW_MIN((t->index + 1) * NORM_ROWS, a->batch);
-    const float *pair = t->in[5];
-    float *stat = t->work, *y = t->scratch;
-    float *mean = t->out[1] ? t->out[1] : stat, *rstd = t->out[2] ? t->out[2] : stat + a->batch;
-    for (int64_t b = t->index * NORM_ROWS; b < end; b += BYTE_ROWS) {
-        const int64_t n = LW_MIN((int64_t)BYTE_ROWS, end - b);
-        a->k->norm.rows(y, NULL, mean + b, rstd + b, row(t->in[0], b, a->s.x_pitch), t->in[1],
-                        t->in[2], row(t->in[3], b, ch), row(t->in[4], b, ch), LW_NUM_F32, &a->s, n);
-        a->k->cast.f32_to_u8((uint8_t *)t->out[0] + b * ch, y, n * ch, pair[0], (int32_t)pair[1]);
+    for (int64_t b = t->index * NORM_ROWS; b < end; b += step) {
+        const int64_t n = LW_MIN(step, end - b);
+        void *y = (char *)t->out[0] + b * ch * a->y_bytes;
+        a->k->norm.rows(bytes ? t->scratch : y, t->out[3] ? (lw_bf16 *)t->out[3] + b * ch : NULL,
+                        mean + b, rstd + b, row(t->in[0], b, a->s.x_pitch), t->in[1], t->in[2],
+                        row(t->in[3], b, ch), row(t->in[4], b, ch),
+                        a->y_bytes == 2 ? LW_NUM_BF16 : LW_NUM_F32, &a->s, n);
+        if (bytes)
+            a->k->cast.f32_to_u8(y, t->scratch, n * ch, pair[0], (int32_t)pair[1]);
     }
 }
 
@@ -122,11 +115,9 @@ int lw_cpu_lower_group_norm(cpu_lower *c)
     c->out->work_bytes = sizeof(float) * 2u * (size_t)(a->batch * a->s.groups);
     a->y_bytes = (int64_t)lw_dtype_size(cpu_out(c, 0).dtype);
     if (a->s.hw == 1 && a->s.groups == 1) {
-        const bool bytes = a->y_bytes == 1;
-        if (bytes)
+        if (a->y_bytes == 1)
             c->out->scratch_bytes = sizeof(float) * BYTE_ROWS * (size_t)a->s.c;
-        lw_cpu_phase(c, bytes ? rows_u8_task : rows_task,
-                     LW_CEIL_DIV(a->batch, (int64_t)NORM_ROWS));
+        lw_cpu_phase(c, rows_task, LW_CEIL_DIV(a->batch, (int64_t)NORM_ROWS));
         return 0;
     }
     bool wide = a->x_bytes == sizeof(float) && a->y_bytes == sizeof(float);

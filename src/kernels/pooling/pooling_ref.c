@@ -57,47 +57,36 @@ void lw_pooling_max_ref(float *y, const float *x, const lw_pooling_shape *s, ptr
     }
 }
 
-void lw_pooling_max_bf16_ref(lw_bf16 *y, const lw_bf16 *x, const lw_pooling_shape *s,
-                             ptrdiff_t begin, ptrdiff_t end)
-{
-    for (ptrdiff_t r = begin; r < end; r++) {
-        const lw_bf16 *image = x + r / s->oh * s->h * s->w * s->c;
-        ptrdiff_t box[4];
-        window(s, r % s->oh, s->h, &box[0], &box[1]);
-        for (ptrdiff_t o = 0; o < s->ow; o++) {
-            window(s, o, s->w, &box[2], &box[3]);
-            for (ptrdiff_t c = 0; c < s->c; c++) {
-                float best = -INFINITY;
-                for (ptrdiff_t i = box[0]; i < box[1]; i++)
-                    for (ptrdiff_t j = box[2]; j < box[3]; j++) {
-                        const float v = lw_bf16_to_f32(image[(i * s->w + j) * s->c + c]);
-                        best = isnan(v) || v > best ? v : best; /* nothing is larger than NaN */
-                    }
-                y[(r * s->ow + o) * s->c + c] = lw_bf16_of_f32(best);
-            }
-        }
+/* Of elements that stand for numbers: of(element) is one, to(number) an element. */
+#define MAX_REF(name, element, number, least, of, to)                                   \
+    void name(element *y, const element *x, const lw_pooling_shape *s, ptrdiff_t begin, \
+              ptrdiff_t end)                                                            \
+    {                                                                                   \
+        for (ptrdiff_t r = begin; r < end; r++) {                                       \
+            const element *image = x + r / s->oh * s->h * s->w * s->c;                  \
+            ptrdiff_t box[4];                                                           \
+            window(s, r % s->oh, s->h, &box[0], &box[1]);                               \
+            for (ptrdiff_t o = 0; o < s->ow; o++) {                                     \
+                window(s, o, s->w, &box[2], &box[3]);                                   \
+                for (ptrdiff_t c = 0; c < s->c; c++) {                                  \
+                    number best = least;                                                \
+                    for (ptrdiff_t i = box[0]; i < box[1]; i++)                         \
+                        for (ptrdiff_t j = box[2]; j < box[3]; j++) {                   \
+                            const number v = of(image[(i * s->w + j) * s->c + c]);      \
+                            best = isnan((double)v) || v > best                         \
+                                       ? v                                              \
+                                       : best; /* nothing is larger than NaN */         \
+                        }                                                               \
+                    y[(r * s->ow + o) * s->c + c] = to(best);                           \
+                }                                                                       \
+            }                                                                           \
+        }                                                                               \
     }
-}
-
-void lw_pooling_max_u8_ref(uint8_t *y, const uint8_t *x, const lw_pooling_shape *s, ptrdiff_t begin,
-                           ptrdiff_t end)
-{
-    for (ptrdiff_t r = begin; r < end; r++) {
-        const uint8_t *image = x + r / s->oh * s->h * s->w * s->c;
-        ptrdiff_t box[4];
-        window(s, r % s->oh, s->h, &box[0], &box[1]);
-        for (ptrdiff_t o = 0; o < s->ow; o++) {
-            window(s, o, s->w, &box[2], &box[3]);
-            for (ptrdiff_t c = 0; c < s->c; c++) {
-                uint8_t best = 0;
-                for (ptrdiff_t i = box[0]; i < box[1]; i++)
-                    for (ptrdiff_t j = box[2]; j < box[3]; j++)
-                        best = LW_MAX(best, image[(i * s->w + j) * s->c + c]);
-                y[(r * s->ow + o) * s->c + c] = best;
-            }
-        }
-    }
-}
+#define ITSELF(v) (v)
+MAX_REF(lw_pooling_max_bf16_ref, lw_bf16, float, -INFINITY, lw_bf16_to_f32, lw_bf16_of_f32)
+MAX_REF(lw_pooling_max_u8_ref, uint8_t, uint8_t, 0, ITSELF, ITSELF)
+#undef ITSELF
+#undef MAX_REF
 
 void lw_pooling_max_grad_ref(float *dx, const float *dy, const float *x, const lw_pooling_shape *s,
                              ptrdiff_t begin, ptrdiff_t end)
