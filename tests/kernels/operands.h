@@ -158,15 +158,15 @@ static inline void check_rounded(check *t, const lw_bf16 *low, const float *floa
                 (int)act);
 }
 
-/* A rule of bytes for results: some are beyond both ends. */
-static const float operand_pair[2] = {0.011f, 97.0f};
+/* Rules of bytes for results, of which some are beyond both ends: the second has none for numbers below 0. */
+static const float operand_pairs[2][2] = {{0.011f, 97.0f}, {0.011f, 0.0f}};
 
 /* n bytes of a kernel are those that a cast makes of its floats. */
 static inline void check_cast(check *t, const uint8_t *bytes, const float *floats, int64_t n,
-                              const char *name)
+                              const float *pair, const char *name)
 {
     uint8_t *want = check_bytes(t, (size_t)n, 0);
-    lw_cast_f32_to_u8_ref(want, floats, n, operand_pair[0], (int32_t)operand_pair[1]);
+    lw_cast_f32_to_u8_ref(want, floats, n, pair[0], (int32_t)pair[1]);
     check_same(t, bytes, want, (size_t)n, "%s: bytes", name);
 }
 

@@ -239,12 +239,12 @@ static void bytes_of(check *t, const matrices *o, lw_epilogue e)
     forward(t, o, floats, o->a, p->m, &e);
     memset(bytes, 0x5a, all);
     e.store = LW_NUM_S8;
-    e.store_pair = operand_pair;
+    e.store_pair = operand_pairs[p->n & 1];
     forward(t, o, (float *)(void *)bytes, o->a, p->m, &e);
     for (ptrdiff_t m = 0; m < p->m; m++) {
         snprintf(name, sizeof name, "type %d M=%td N=%td K=%td act %d row %td", o->num, p->m, p->n,
                  p->k, p->act, m);
-        check_cast(t, bytes + m * o->ldc, floats + m * o->ldc, p->n, name);
+        check_cast(t, bytes + m * o->ldc, floats + m * o->ldc, p->n, e.store_pair, name);
         check_same(t, bytes + m * o->ldc + p->n, gap, (size_t)p->pad, "%s: the gap", name);
     }
 }

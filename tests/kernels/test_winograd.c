@@ -350,9 +350,9 @@ static void rounded(check *t)
         run(t, &p, (float *)(void *)low, packed, &e);
         check_rounded(t, low, out, p.n_out, e.act, p.name);
         e.store = LW_NUM_S8;
-        e.store_pair = operand_pair;
+        e.store_pair = operand_pairs[i & 1];
         run(t, &p, (float *)(void *)low, packed, &e);
-        check_cast(t, (const uint8_t *)low, out, p.n_out, p.name);
+        check_cast(t, (const uint8_t *)low, out, p.n_out, e.store_pair, p.name);
         check_next(t);
     }
 }

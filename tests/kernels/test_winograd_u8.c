@@ -184,7 +184,7 @@ static void epilogues(check *t)
                                .accumulate = (i & 16) && store == LW_NUM_F32,
                                .act = act,
                                .store = store,
-                               .store_pair = operand_pair};
+                               .store_pair = operand_pairs[i & 1]};
         check_equal(t, &p, &e, ", an epilogue");
     }
 }

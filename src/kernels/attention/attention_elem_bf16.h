@@ -140,7 +140,7 @@ static float softmax_step(float *p, const float *s, ptrdiff_t n, float old, floa
     for (ptrdiff_t j = 0; j < n; j += VL) {
         vf e = v_exp2_low(v_max(v_set1(-126.0f), v_fms(v_load(s + j), factor, off)));
         acc = v_add(acc, e);
-        v_store_bf16(to + j, e);
+        v_store_bf16(to + j, e, VL);
     }
     float back = old > -HUGE_VALF ? exp2f((old - top) * by) : 0.0f;
     *sum = *sum * back + v_hsum(acc);
@@ -164,7 +164,7 @@ LW_WORD void put_step(float *to, const vf *x)
 }
 LW_WORD void put_row(float *to, ptrdiff_t j, vf x)
 {
-    v_store_bf16((lw_bf16 *)(void *)to + j, x);
+    v_store_bf16((lw_bf16 *)(void *)to + j, x, VL);
 }
 LW_WORD void end_row(float *row, ptrdiff_t n)
 {
@@ -175,10 +175,8 @@ LW_WORD void put_output(at_out *o, ptrdiff_t at, vf v, ptrdiff_t n, const lw_att
 {
     if (s->store != LW_NUM_BF16)
         v_store_n((float *)o + at, v, n);
-    else if (n == VL)
-        v_store_bf16((lw_bf16 *)o + at, v);
     else
-        v_store_bf16_n((lw_bf16 *)o + at, v, n);
+        v_store_bf16((lw_bf16 *)o + at, v, n);
 }
 
 #endif

@@ -16,19 +16,19 @@ LW_WORD lw_byte_rule lw_byte_rule_of(float scale, int32_t zero)
                           vi_set1((uint32_t)zero)};
 }
 
-/* A byte in each lane. */
-LW_WORD vi v_bytes(vf x, const lw_byte_rule *r)
-{
-    return vi_add(v_to_i(v_min(v_max(v_mul(x, r->inverse), r->lo), r->hi)), r->zero);
-}
-
 /* The first n lanes. */
 LW_WORD void v_store_bytes(uint8_t *p, vf x, const lw_byte_rule *r, ptrdiff_t n)
 {
+    const vf v = v_max(v_mul(x, r->inverse), r->lo);
+#if LW_SIMD_SATURATES_U8 /* what no s32 holds becomes 2^31 there, unsigned, and 255 then */
+    vi_store_u8_most(p, vi_add(v_to_i(v), r->zero), n);
+#else
+    const vi bytes = vi_add(v_to_i(v_min(v, r->hi)), r->zero);
     if (n == VL)
-        vi_store_u8(p, v_bytes(x, r));
+        vi_store_u8(p, bytes);
     else
-        vi_store_u8_n(p, v_bytes(x, r), n);
+        vi_store_u8_n(p, bytes, n);
+#endif
 }
 
 #endif

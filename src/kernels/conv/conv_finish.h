@@ -38,7 +38,7 @@ LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const 
     if (e->residual)
         EACH s[k] = v_add(s[k], v_load_n(e->residual + RESIDUAL, lanes));
     if (low && e->residual_low)
-        EACH s[k] = v_add(s[k], v_of_bf16(vi_load_u16_n(e->residual_low + RESIDUAL, lanes)));
+        EACH s[k] = v_add(s[k], v_load_bf16(e->residual_low + RESIDUAL, lanes));
     if (e->act == LW_ACT_RELU)
         EACH s[k] = v_max(v_zero(), s[k]); /* NaN stays NaN */
     else if (e->act == LW_ACT_RELU6)
@@ -50,7 +50,7 @@ LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const 
     else if (e->act != LW_ACT_NONE)
         EACH s[k] = lw_finish_curve(s[k], e->act);
     if (low && e->store == LW_NUM_BF16) {
-        EACH v_store_bf16_n((lw_bf16 *)y + OUT, s[k], lanes);
+        EACH v_store_bf16((lw_bf16 *)y + OUT, s[k], lanes);
     } else if (low && e->store == LW_NUM_S8) {
         const lw_byte_rule rule = lw_byte_rule_of(e->store_pair[0], (int32_t)e->store_pair[1]);
         EACH v_store_bytes((uint8_t *)y + OUT, s[k], &rule, lanes);

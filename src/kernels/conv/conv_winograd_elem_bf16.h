@@ -13,7 +13,7 @@ enum { WINO_LOW = 1 };
 
 LW_WORD void wino_store(float *v, ptrdiff_t k, vf x)
 {
-    v_store_bf16((lw_bf16 *)(void *)v + k, x);
+    v_store_bf16((lw_bf16 *)(void *)v + k, x, VL);
 }
 
 #endif

@@ -11,7 +11,7 @@ typedef lw_bf16 wino_in;
 
 LW_WORD vf wino_load(const lw_bf16 *p, ptrdiff_t lanes)
 {
-    return v_of_bf16(lanes == VL ? vi_load_u16(p) : vi_load_u16_n(p, lanes));
+    return v_load_bf16(p, lanes);
 }
 
 #endif

@@ -93,6 +93,12 @@ typedef struct lw_epilogue {
     lw_num store;
     const float *store_pair; /* with LW_NUM_S8: {scale, zero point} */
 } lw_epilogue;
+/* What is left of act where bytes are written: from 0 on they hold nothing below 0 anyway. */
+static inline lw_act lw_epilogue_act(const lw_epilogue *e)
+{
+    const bool from_0 = e->store == LW_NUM_S8 && e->store_pair[1] == 0.0f;
+    return from_0 && e->act == LW_ACT_RELU ? LW_ACT_NONE : e->act;
+}
 
 /*
  * LW_NUM_BF16X3. An f32 x is x0 + x1 + x2, each the bf16 nearest to what those before it leave: 24 bits in

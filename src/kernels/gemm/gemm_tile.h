@@ -68,6 +68,9 @@ typedef struct lw_tile_fetch {
     ptrdiff_t step;
 } lw_tile_fetch;
 
+/* Words that a panel is asked for before its turn, where nobody says otherwise. */
+enum { LW_FETCH_AHEAD = 2048 };
+
 /* The lines of one step. To the second cache: the first holds the rows. */
 LW_WORD void lw_tile_fetch_lines(lw_tile_fetch f[2])
 {
@@ -163,6 +166,7 @@ typedef struct lw_tiles {
     ptrdiff_t chunk; /* steps whose sums belong together: blocks of k and taps begin a chunk */
     ptrdiff_t depth; /* steps of a block of k, about */
     bool even; /* tiles cost by their rows: rows are shared out evenly. Else tiles are filled */
+    bool told; /* lw_tile.fetch is looked at, but in narrow products */
 } lw_tiles;
 extern const lw_tiles LWV_BASE(lw_tiles), LWV(lw_tiles_bf16), LWV(lw_tiles_u8);
 

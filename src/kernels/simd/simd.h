@@ -38,15 +38,16 @@
  *   vi_load_u16(p) vi_load_u16_n(p,n): halves to lanes; vi_load_u8, vi_load_u8_n: bytes to lanes
  *   vi_max(a,b) vi_min(a,b): signed
  *   vi_store_u16 vi_store_u16_n vi_store_u8 vi_store_u8_n: the low half or byte of each lane
+ *   vi_store_u8_most(p,v,n), where LW_SIMD_SATURATES_U8: the first n lanes, unsigned, as bytes, of which 255 is the most
  *   vi16_add, vi16_sub, vi16_shl, vi16_shr, vi16_sra, vi16_load_u8, vi16_load_u8_n: of 2 VL lanes of 16 bits
  *   vi_mac_s16(sum,a,b): the two products of s16 in each lane added; vi_mac_u8s8, where LW_SIMD_HAS_MAC_U8S8: the four of
  *       u8 in a and s8 in b, exact
  *   v_pack(p,v,m) vi_pack_u16(p,v,m): the flagged lanes next to each other; VL are written, those behind them of no matter
  *   vi_load_u24(p) vi_store_u24(p,v): the low three bytes of each lane, 3 VL bytes
  *   vi_zip(a,b,&lo,&hi): lanes in turns, a0 b0 a1 b1 ..; vi_unzip(lo,hi,&even,&odd): back
- *   v_of_bf16(w): lanes whose low halves are bf16, to floats
+ *   v_load_bf16(p,n): the first n numbers of bf16 as floats, the rest 0;  v_of_bf16(w): of lanes whose low halves they are
  *   vi_bf16(v): floats to bf16 in the low halves, the rest 0 (lw_bf16_of_f32)
- *   v_store_bf16(p,v) v_store_bf16_n(p,v,n): floats rounded to bf16, as vi_bf16 rounds, but that at avx512bf16 and amx, where
+ *   v_store_bf16(p,v,n): the first n floats rounded to bf16, as vi_bf16 rounds, but that at avx512bf16 and amx, where
  *       an instruction does it, numbers below 2^-126 become 0
  *
  * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 (NEON's, too) / _ref. LWV_BASE(name)
@@ -83,6 +84,9 @@ LW_WORD uint32_t lw_flagged_lanes(uint32_t bits)
 #if VL == 8
 #include "kernels/simd/simd_eight.h"
 #endif
+#ifndef LW_SIMD_SATURATES_U8
+#define LW_SIMD_SATURATES_U8 0
+#endif
 
 #define LWV_PASTE_(name, suffix) name##suffix
 #define LWV_PASTE(name, suffix) LWV_PASTE_(name, suffix)
@@ -106,20 +110,32 @@ LW_WORD vi vi_bf16(vf v)
     return vi_sel(v_isnan(v), vi_or(high, vi_set1(0x40)), vi_shr(vi_add(u, even), 16));
 }
 
-LW_WORD void v_store_bf16(uint16_t *p, vf v)
+LW_WORD vf v_load_bf16(const uint16_t *p, ptrdiff_t n)
 {
-#ifdef __AVX512BF16__
-    _mm256_storeu_si256((__m256i *)(void *)p, (__m256i)_mm512_cvtneps_pbh(v));
+#if VL == \
+    16 /* one permutation of halves, between which it leaves zeros: widening and shifting are two instructions */
+    const __m256i halves = n == VL ? _mm256_loadu_si256((const __m256i *)(const void *)p)
+                                   : _mm256_maskz_loadu_epi16(vm_first(n), p);
+    return v_as_f(_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, vi_shl(vi_iota(), 16),
+                                                 _mm512_castsi256_si512(halves)));
 #else
-    vi_store_u16(p, vi_bf16(v));
+    return v_of_bf16(n == VL ? vi_load_u16(p) : vi_load_u16_n(p, n));
 #endif
 }
-LW_WORD void v_store_bf16_n(uint16_t *p, vf v, ptrdiff_t n)
+
+LW_WORD void v_store_bf16(uint16_t *p, vf v, ptrdiff_t n)
 {
 #ifdef __AVX512BF16__
-    _mm256_mask_storeu_epi16(p, vm_first(n), (__m256i)_mm512_cvtneps_pbh(v));
+    const __m256i halves = (__m256i)_mm512_cvtneps_pbh(v);
+    if (n == VL)
+        _mm256_storeu_si256((__m256i *)(void *)p, halves);
+    else
+        _mm256_mask_storeu_epi16(p, vm_first(n), halves);
 #else
-    vi_store_u16_n(p, vi_bf16(v), n);
+    if (n == VL)
+        vi_store_u16(p, vi_bf16(v));
+    else
+        vi_store_u16_n(p, vi_bf16(v), n);
 #endif
 }
 

@@ -461,6 +461,14 @@ LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
 {
     _mm_mask_storeu_epi8(p, vm_first(n), _mm512_cvtepi32_epi8(v));
 }
+#define LW_SIMD_SATURATES_U8 1
+LW_WORD void vi_store_u8_most(uint8_t *p, vi v, ptrdiff_t n)
+{
+    if (n == VL)
+        _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtusepi32_epi8(v));
+    else
+        _mm_mask_storeu_epi8(p, vm_first(n), _mm512_cvtusepi32_epi8(v));
+}
 LW_WORD vi vi_load_u8_n(const uint8_t *p, ptrdiff_t n)
 {
     return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(vm_first(n), p));
