@@ -330,7 +330,7 @@ static void rounded_pass(check *t, const problem *p, lw_conv_pass pass, int way,
     run(t, p, pass, (float *)(void *)low, packed, &e);
     for (int64_t i = 0; i < pixels; i++) {
         const uint8_t *pixel = (const uint8_t *)low + i * ld;
-        check_cast(t, pixel, out + i * ld, n, e.store_pair, p->name);
+        check_cast(t, pixel, out + i * ld, n, &e, p->name);
         if (i + 1 < pixels)
             check_same(t, pixel + n, gap, (size_t)(ld - n), "%s: the gap", p->name);
     }

@@ -228,7 +228,7 @@ static void dropped(check *t)
     check_product(t, (product){.m = 100, .n = 64, .k = 14002, .per = 50, .bias = true});
 }
 
-/* And bytes, those of a cast behind its floats, of curves as well. */
+/* And bytes, those of a cast behind its floats. */
 static void bytes_of(check *t, const matrices *o, lw_epilogue e)
 {
     const product *p = &o->p;
@@ -244,7 +244,7 @@ static void bytes_of(check *t, const matrices *o, lw_epilogue e)
     for (ptrdiff_t m = 0; m < p->m; m++) {
         snprintf(name, sizeof name, "type %d M=%td N=%td K=%td act %d row %td", o->num, p->m, p->n,
                  p->k, p->act, m);
-        check_cast(t, bytes + m * o->ldc, floats + m * o->ldc, p->n, e.store_pair, name);
+        check_cast(t, bytes + m * o->ldc, floats + m * o->ldc, p->n, &e, name);
         check_same(t, bytes + m * o->ldc + p->n, gap, (size_t)p->pad, "%s: the gap", name);
     }
 }

@@ -352,7 +352,7 @@ static void rounded(check *t)
         e.store = LW_NUM_S8;
         e.store_pair = operand_pairs[i & 1];
         run(t, &p, (float *)(void *)low, packed, &e);
-        check_cast(t, (const uint8_t *)low, out, p.n_out, e.store_pair, p.name);
+        check_cast(t, (const uint8_t *)low, out, p.n_out, &e, p.name);
         check_next(t);
     }
 }

@@ -88,6 +88,7 @@ ROWS = [
     encoder("clip_b32", "int8", 8, 8, 1.0, 1.3),
     encoder("dinov2_b14", "f32", 8, 1, 1.05, 1.2),
     encoder("dinov2_b14", "bf16", 8, 2, 1.1, 1.3),
+    encoder("dinov2_b14", "int8", 8, 3, 1.0, 1.3),
     encoder("so400m", "bf16", 1, 1, 1.1, 1.3),
     encoder("mobilenet_v2", "f32", 8, 20, 1.0, 1.3),
     encoder("mobilenet_v2", "int8", 8, 20, 1.0, 1.3),

@@ -43,7 +43,7 @@ LW_WORD void lw_finish_pixels(void *y, ptrdiff_t at, ptrdiff_t ld, vf *s, const 
         EACH s[k] = v_max(v_zero(), s[k]); /* NaN stays NaN */
     else if (e->act == LW_ACT_RELU6)
         EACH s[k] = v_min(v_set1(6.0f), v_max(v_zero(), s[k]));
-    else if (low && e->store == LW_NUM_BF16 && e->act != LW_ACT_NONE)
+    else if (low && e->store != LW_NUM_F32 && e->act != LW_ACT_NONE)
         EACH s[k] = lw_finish_curve_low(s[k], e->act); /* as row tiles do what they round */
     else if (e->act == LW_ACT_SILU)
         EACH s[k] = v_curve(s[k], LW_ACT_SILU);

@@ -89,7 +89,7 @@ typedef struct lw_epilogue {
     lw_act act;
     const lw_drop *drop; /* or NULL; matrix products of N % 4 == 0, N > 4 only */
     /* Of operands of bf16 or u8, not with accumulate: LW_NUM_BF16, the output is rows of bf16; LW_NUM_S8, of u8, the bytes that
-     * lw_cast_f32_to_u8 makes of it. */
+     * lw_cast_f32_to_u8 makes of it. Curves are then approximated, by less than either rounds (v_curve_low). */
     lw_num store;
     const float *store_pair; /* with LW_NUM_S8: {scale, zero point} */
 } lw_epilogue;
