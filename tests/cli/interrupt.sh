@@ -114,14 +114,22 @@ for pid in $first $second $third; do
     [ $? -eq 130 ] || fails 'profile, bench or sample after SIGINT: not exit code 130'
 done
 
-# stops NAME SECONDS ARGS...: within two seconds of a SIGINT that comes after SECONDS
+decodes() {
+    [ -n "$(find cache -name '*.tmp' 2>/dev/null)" ]
+}
+
+# stops NAME WHEN ARGS...: within two seconds of a SIGINT that comes after so many seconds, or while it is `decoding`
 stops() {
     name=$1
     wait_before=$2
     shift 2
     "$program" "$@" >"$out" 2>"$err" </dev/null &
     pid=$!
-    sleep "$wait_before"
+    if [ "$wait_before" = decoding ]; then
+        wait_for "$name: nothing is decoded after a minute" decodes
+    else
+        sleep "$wait_before"
+    fi
     kill -INT $pid 2>/dev/null || fails "$name ended by itself: $(cat "$err")"
     tries=0
     while kill -0 $pid 2>/dev/null; do
@@ -165,7 +173,7 @@ rm -r grid
 
 # before the first step, while pictures are decoded
 rm -rf cache
-stops 'decoding' 1 train ddpm --data synth:32 --base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 \
+stops 'decoding' decoding train ddpm --data synth:32 --base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 \
     --norm-groups 4 --batch-size 2 --steps 5 --output-dir undecoded --no-progress
 err_has 'interrupted after'
 [ -z "$(find cache -name '*.tmp')" ] || fails 'a half cache is left'
@@ -176,16 +184,19 @@ lock=$(ls cache/folder-*.data.lock)
 rm "${lock%.lock}"
 (
     flock 9
-    stops 'waiting for a cache' 1.5 data export folder:own --output waited.npy
-    err_has 'waiting for another process that decodes folder:own'
-    err_has 'interrupted while another process decodes folder:own'
+    for does in 'export folder:own --output waited.npy' 'check folder:own' 'sheet folder:own --output waited.png'; do
+        stops 'waiting for a cache' 1.5 data $does
+        err_has 'waiting for another process that decodes folder:own'
+        err_has 'interrupted while another process decodes folder:own'
+    done
 ) 9<"$lock" || exit 1
 [ ! -e waited.npy ] || fails 'what waits wrote something'
+[ ! -e waited.png ] || fails 'what waits wrote a sheet'
 expect 0 data export folder:own --output waited.npy
 # and while those of a calibration or held out are
 expect 0 train encoder --data synth:32 --limit 64 --objective classify --width 8 --stages 2 --batch-size 8 --steps 1 \
     --output-dir reader32 --no-progress
-stops 'calibration' 1 quantize reader32 --calibration synth:32,seed=3 --output-dir uncalibrated --threads 1 --no-progress
+stops 'calibration' decoding quantize reader32 --calibration synth:32,seed=3 --output-dir uncalibrated --threads 1 --no-progress
 err_has 'interrupted after'
 [ ! -e uncalibrated ] || fails 'quantize left half a folder'
 
