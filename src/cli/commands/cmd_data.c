@@ -173,14 +173,17 @@ static void print_report(const lw_data_report *r)
         lw_cli_print("%s: %s\n", r->problems[i].path, r->problems[i].reason);
 }
 
-/* *p is what opts may point at. */
-static int look_opts(const lw_cli *cli, const look_cli *o, lw_preparation *p, lw_data_opts *opts)
+/* *p and *obs, which is opened, are what opts may point at. */
+static int look_opts(const lw_cli *cli, const look_cli *o, lw_preparation *p, lw_cli_observer *obs,
+                     lw_data_opts *opts)
 {
+    lw_cli_observer_open(obs, cli);
     *opts = (lw_data_opts){.image_size = o->image_size,
                            .channels = o->channels,
                            .split = (lw_split)o->split,
                            .num_images = o->num_images,
                            .seed = (uint64_t)cli->global.seed,
+                           .obs = &obs->calls,
                            .on_error = (lw_on_error)o->on_error};
     if (o->preparation) {
         LW_TRY(lw_preparation_load(o->preparation, p));
@@ -194,7 +197,8 @@ static int check(const lw_cli *cli, const look_cli *o, lw_data_report *r)
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
     lw_preparation p;
     lw_data_opts opts;
-    LW_TRY(look_opts(cli, o, &p, &opts));
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs = {0};
+    LW_TRY(look_opts(cli, o, &p, &obs, &opts));
     LW_TRY(lw_data_check(o->spec, &opts, r));
     if (cli->global.json) {
         j = report_json(o, r);
@@ -274,7 +278,8 @@ static int run_sheet(const lw_cli *cli, const void *config)
     lw_preparation p;
     lw_data_opts opts;
     LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
-    LW_TRY(look_opts(cli, o, &p, &opts));
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs = {0};
+    LW_TRY(look_opts(cli, o, &p, &obs, &opts));
     if (lw_str_starts(o->spec, "synth") && o->num_images == 0)
         opts.count = LW_MIN((int64_t)o->lines * o->columns * 10, 10000);
     LW_TRY(lw_data_open(o->spec, &opts, &d));
@@ -307,10 +312,8 @@ static int run_export(const lw_cli *cli, const void *config)
     lw_preparation p;
     lw_data_opts opts;
     LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
-    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
-    lw_cli_observer_open(&obs, cli);
-    LW_TRY(look_opts(cli, o, &p, &opts));
-    opts.obs = &obs.calls;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs = {0};
+    LW_TRY(look_opts(cli, o, &p, &obs, &opts));
     LW_TRY(lw_data_open(o->spec, &opts, &d));
     LW_TRY(lw_data_export(d, o->output, &obs.calls));
     if (cli->global.json) {
