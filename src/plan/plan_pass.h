@@ -65,6 +65,18 @@ lw_rewrite_pass lw_pass_simplify, lw_pass_upconv, lw_pass_fuse, lw_pass_join, lw
     lw_pass_project, lw_pass_pack, lw_pass_chain, lw_pass_slices, lw_pass_outputs,
     lw_pass_recompute;
 
+/* ---- narrow products ------------------------------------------------------------------------- */
+
+enum { LW_THIN = 8 }; /* channels; below, a product stays f32 */
+/* A product whose operands may be narrow: no row per sample, not thin. */
+bool lw_product_narrow(const lw_graph *g, const lw_node *n, lw_product *out);
+/* Name of the weight of a product that int8 can compute when it has a range; NULL: of no such one. */
+const char *lw_product_int8_weight(const lw_graph *g, const lw_node *n);
+/* Edge of c, or of NULL, that feeds a forward product; -1: none. */
+int32_t lw_calibration_edge(const lw_calibration *c, const lw_graph *g, const lw_node *n);
+/* LW_EUSAGE: without ranges; LW_EFORMAT: of another network, but of a part of one. */
+int lw_calibration_check(const lw_calibration *c, const lw_graph *g, bool part);
+
 /* ---- the plan -------------------------------------------------------------------------------- */
 
 typedef enum lw_place {

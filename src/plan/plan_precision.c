@@ -34,9 +34,6 @@
 #include "plan/plan_pass.h"
 
 #include <stdio.h>
-#include <string.h>
-
-enum { THIN = 8 }; /* channels; below, a product stays f32 */
 
 /* What reads an old value, and what stands for it in each type in the new graph. */
 typedef struct typed_val {
@@ -52,9 +49,9 @@ typedef struct typed_val {
 typedef struct precision {
     lw_num num;
     lw_device *dev;
-    const lw_calibration *calibration;
-    typed_val *val; /* by old value id */
-    lw_val *pair;   /* by edge: {scale, zero} in the new graph */
+    const lw_calibration *calibration; /* with LW_NUM_S8, else NULL */
+    typed_val *val;                    /* by old value id */
+    lw_val *pair;                      /* by edge: {scale, zero} in the new graph */
     bool marked;
     int32_t products, gaps; /* that int8 can compute; of them without a range */
     char gap[160];          /* one of those */
@@ -62,68 +59,17 @@ typedef struct precision {
 
 /* ---- which products -------------------------------------------------------------------------- */
 
-/* The largest parameter behind v (the first of them by name where several are), which keeps its
- * name when a BatchNorm is folded into it and programs are fused. False: inputs have a part in v,
- * or so much stands behind it that it is no weight. */
-static bool find_weight(const lw_graph *g, lw_val v, const lw_attr_param **best, int *budget)
-{
-    const lw_node *n = lw_val_node(g, v);
-    const lw_attr_param *a = lw_node_param(n);
-    if (--*budget < 0 || lw_node_is(n, LW_OPF_VARIES))
-        return false;
-    if (a) {
-        int64_t have = *best ? lw_type_count((*best)->type) : -1, now = lw_type_count(a->type);
-        if (now > have || (now == have && strcmp(a->name, (*best)->name) < 0))
-            *best = a;
-        return true;
-    }
-    for (int i = 0; i < n->n_in; i++)
-        if (lw_val_ok(n->in[i]) && !find_weight(g, n->in[i], best, budget))
-            return false;
-    return true;
-}
-
-static const char *weight_name(const lw_graph *g, lw_val v)
-{
-    enum { NODES = 64 };
-    const lw_attr_param *best = NULL;
-    int budget = NODES;
-    return find_weight(g, v, &best, &budget) && best ? best->name : NULL;
-}
-
-/* A product whose operands may be narrow: no row per sample, not thin. */
-static bool narrow_product(const lw_graph *g, const lw_node *n, lw_product *out)
-{
-    return lw_node_product(g, n, out) && out->narrow && out->depth >= THIN && out->results >= THIN;
-}
-
-/* Name of the weight of a product that int8 can compute when it has a range; NULL: of no
- * such one. */
-static const char *int8_weight(const lw_graph *g, const lw_node *n)
-{
-    enum { EXACT = 65536 }; /* depth up to which sums of bytes are exact */
-    lw_product f;
-    if (!narrow_product(g, n, &f) || f.depth % 4 || f.depth * f.taps >= EXACT ||
-        f.weight_gradient || n->backward)
-        return NULL;
-    return weight_name(g, n->in[1]);
-}
-
 /* Edge of the calibration that feeds a forward product; -1: none. */
 static int32_t edge_of(const precision *p, const lw_graph *g, const lw_node *n)
 {
-    const char *name = p->num == LW_NUM_S8 ? int8_weight(g, n) : NULL;
-    for (int32_t i = 0; name && i < p->calibration->n; i++)
-        if (strcmp(p->calibration->edge[i].name, name) == 0)
-            return i;
-    return -1;
+    return lw_calibration_edge(p->calibration, g, n);
 }
 
 /* The narrowest operand type that a node can have: F32 for whatever is no product. */
 static lw_num possible_num(const precision *p, const lw_graph *g, const lw_node *n)
 {
     lw_product f;
-    if (!narrow_product(g, n, &f))
+    if (!lw_product_narrow(g, n, &f))
         return LW_NUM_F32;
     if (edge_of(p, g, n) >= 0)
         return LW_NUM_S8;
@@ -156,7 +102,7 @@ static bool low_patches(const precision *p, const lw_graph *g, const lw_node *n)
     bool plain = n->n_in < 5 || (!lw_val_ok(n->in[4]) && (n->n_in < 6 || !lw_val_ok(n->in[5])));
     return plain && a->stride > 1 && a->kh == a->stride && a->kw == a->stride && !a->pad_t &&
            !a->pad_l && !a->pad_b && !a->pad_r && x.dim[1] % a->kh == 0 && x.dim[2] % a->kw == 0 &&
-           a->kh * a->kw * x.dim[3] % 2 == 0 && a->o >= THIN;
+           a->kh * a->kw * x.dim[3] % 2 == 0 && a->o >= LW_THIN;
 }
 
 /* Space to depth: n, of stride 2 and few channels, as a convolution of stride 1 on pixels of 2 x 2, [B, H/2, W/2, 4C], of a
@@ -188,8 +134,8 @@ static bool can_halve(const precision *p, const lw_graph *g, const lw_node *n, h
     for (int i = 3; i < n->n_in; i++)
         if (lw_val_ok(n->in[i]))
             return false;
-    if (a->stride != 2 || a->kh < LEAST || a->kw < LEAST || x.dim[3] >= THIN ||
-        4 * x.dim[3] < THIN || a->o < THIN || !bf16_pays(p, g, n))
+    if (a->stride != 2 || a->kh < LEAST || a->kw < LEAST || x.dim[3] >= LW_THIN ||
+        4 * x.dim[3] < LW_THIN || a->o < LW_THIN || !bf16_pays(p, g, n))
         return false;
     *h = (halved){.conv = *a};
     lw_attr_conv *to = &h->conv;
@@ -214,7 +160,7 @@ static bool is_activation(const lw_graph *g, const lw_node *n, int i)
 /* A calibration of an older version, or of a part of the network. */
 static void note_gap(precision *p, const lw_graph *g, const lw_node *n)
 {
-    const char *name = p->num == LW_NUM_S8 ? int8_weight(g, n) : NULL;
+    const char *name = p->calibration ? lw_product_int8_weight(g, n) : NULL;
     p->products += name != NULL;
     if (name && edge_of(p, g, n) < 0 && p->gaps++ == 0)
         snprintf(p->gap, sizeof p->gap, "%s", name);
@@ -654,36 +600,12 @@ static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
     return rc < 0 ? rc : add_casts(r, n, p);
 }
 
-bool lw_calibration_fits(const lw_graph *g, const lw_calibration *c)
-{
-    const precision p = {.num = LW_NUM_S8, .calibration = c};
-    for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
-        if (possible_num(&p, g, lw_graph_node(g, k)) == LW_NUM_S8)
-            return true;
-    return false;
-}
-
-/* An error for a calibration of another network. */
-static int check_calibration(const precision *p, const lw_graph *g, bool part)
-{
-    if (p->num != LW_NUM_S8)
-        return 0;
-    if (!p->calibration || p->calibration->n == 0)
-        return lw_fail(LW_EUSAGE, "int8 needs the ranges of a calibration: make them with "
-                                  "`leeway quantize`");
-    if (part || lw_calibration_fits(g, p->calibration))
-        return 0;
-    return lw_fail(LW_EFORMAT,
-                   "none of the %d calibrated weights belongs to a product of this "
-                   "network that int8 can compute: make its own ranges with `leeway quantize`",
-                   (int)p->calibration->n);
-}
-
 int lw_pass_precision(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
-    const lw_calibration *c = o->calibration;
+    const lw_calibration *c = o->precision == LW_NUM_S8 ? o->calibration : NULL;
     precision p = {.num = o->precision, .dev = dev, .calibration = c};
-    LW_TRY(check_calibration(&p, *g, o->part));
+    if (p.num == LW_NUM_S8)
+        LW_TRY(lw_calibration_check(c, *g, o->part));
     p.val = lw_calloc(lw_graph_val_count(*g) + 1u, sizeof *p.val);
     p.pair = lw_calloc((c ? (size_t)c->n : 0u) + 1u, sizeof *p.pair);
     int rc = p.val && p.pair ? lw_rewrite_graph(g, dev, precision_node, &p) : LW_ENOMEM;
@@ -695,42 +617,4 @@ int lw_pass_precision(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
                "`leeway quantize` measures all",
                (int)p.gaps, (int)p.products, p.gap);
     return rc;
-}
-
-/* ---- calibration ----------------------------------------------------------------------------- */
-
-/* The output that is named so, if there is one. */
-static const lw_graph_output *output_named(const lw_graph *g, const char *name)
-{
-    for (int i = 0; i < lw_graph_output_count(g); i++)
-        if (strcmp(lw_graph_output_at(g, i)->name, name) == 0)
-            return lw_graph_output_at(g, i);
-    return NULL;
-}
-
-static int add_edge(lw_graph *g, const lw_node *n, const char *weight)
-{
-    const char *name = lw_arena_printf(lw_graph_arena(g), LW_EDGE_OUTPUT "%s", weight);
-    if (!name)
-        return LW_ENOMEM;
-    const lw_graph_output *other = output_named(g, name);
-    if (!other)
-        lw_graph_output_add(g, name, n->in[0], LW_NOVAL);
-    else if (other->val.id != n->in[0].id)
-        return lw_fail(LW_EUNSUPPORTED,
-                       "%s multiplies two different values, and int8 has one range for it: this "
-                       "network cannot be quantised",
-                       weight);
-    return lw_graph_error(g);
-}
-
-int lw_calibration_outputs(lw_graph *g)
-{
-    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
-        const lw_node *n = lw_graph_node(g, k);
-        const char *weight = int8_weight(g, n);
-        if (weight)
-            LW_TRY(add_edge(g, n, weight));
-    }
-    return lw_graph_error(g);
 }

@@ -411,7 +411,7 @@ static void rule(check *t)
     s = up;
     s.O = LW_RESCALE_MAX_DEPTH + 1;
     holds(t, !lw_rescale_applies(&s, LW_CONV_DATA_GRAD), "too deep", "rule");
-    const bool avx2 = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI,
+    const bool avx2 = lw_isa_is_avx2(t->isa),
                avx512 = t->isa == LW_ISA_AVX512 || t->isa == LW_ISA_AVX512BF16;
     for (int i = 0; i < 2; i++) {
         const bool chosen = avx2 || (avx512 && i);

@@ -532,7 +532,7 @@ static void choice_of_layout(check *t)
         lw_winograd_layout(LW_NUM_S8, &nine, LW_CONV_FORWARD, t->isa, 4),
         lw_winograd_layout(LW_NUM_S8, &wide, LW_CONV_FORWARD, t->isa, 4),
     };
-    const bool avx2 = t->isa == LW_ISA_AVX2 || t->isa == LW_ISA_AVXVNNI;
+    const bool avx2 = lw_isa_is_avx2(t->isa);
     const int alone = avx2 ? 4 | LW_WINOGRAD_ALONE : 4, else_ = avx2 ? 4 | LW_WINOGRAD_NARROW : 4,
               bytes = t->isa >= LW_ISA_AVX512BF16 ? 0 : else_;
     const int want[] = {4 | LW_WINOGRAD_PLAIN,

@@ -53,6 +53,7 @@ int lw_isa_named(const char *before, const char *name, const char *behind, lw_is
 /* Best level, lowered by LW_ISA=, one of LW_ISA_NAMES, refused as lw_isa_named refuses. */
 int lw_isa_chosen(lw_isa *out);
 const char *lw_isa_name(lw_isa isa); /* of LW_ISA_NAMES */
+bool lw_isa_is_avx2(lw_isa isa); /* whose f32 kernels are those of avx2 (NEON's), of eight lanes */
 /* Whether one instruction adds four products of bytes to each lane; elsewhere they are widened to 16 bits first. */
 bool lw_isa_multiplies_bytes(lw_isa isa);
 /* Whether f32 results at two levels, by name, have the same bits. */

@@ -185,6 +185,11 @@ const char *lw_isa_name(lw_isa isa)
     return (unsigned)isa < LW_ISA_COUNT && isa_names[isa] ? isa_names[isa] : "?";
 }
 
+bool lw_isa_is_avx2(lw_isa isa)
+{
+    return isa == LW_ISA_AVX2 || isa == LW_ISA_AVXVNNI;
+}
+
 bool lw_isa_multiplies_bytes(lw_isa isa)
 {
     return isa == LW_ISA_AVXVNNI || isa >= LW_ISA_AVX512BF16;

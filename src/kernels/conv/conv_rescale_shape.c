@@ -47,7 +47,7 @@ bool lw_rescale_pays(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_c
     if (mode != LW_CONV_MODE_AUTO)
         return true;
     /* Of pictures that shrink products are so few that AVX-512 waits for points instead. */
-    const bool up = pass == LW_CONV_DATA_GRAD, avx2 = isa == LW_ISA_AVX2 || isa == LW_ISA_AVXVNNI,
+    const bool up = pass == LW_CONV_DATA_GRAD, avx2 = lw_isa_is_avx2(isa),
                avx512 = isa >= LW_ISA_AVX512 && isa < LW_ISA_AMX, measured = avx2 || (avx512 && up);
     const int fewest = !up ? FEWEST_SHRINKING : avx2 ? FEWEST_GROWING : FEWEST_GROWING_AVX512;
     const bool few = s->C < fewest || s->O < fewest,

@@ -157,7 +157,7 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
                                                : BYTES_TILES;
     if (tiles <= few && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
         return num == LW_NUM_F32 ? tile | LW_WINOGRAD_PLAIN : 0;
-    if (isa != LW_ISA_AVX2 && isa != LW_ISA_AVXVNNI)
+    if (!lw_isa_is_avx2(isa))
         return tile;
     return tile | (pays_alone(num, s, pass, tile, tiles) ? LW_WINOGRAD_ALONE : LW_WINOGRAD_NARROW);
 }
