@@ -86,6 +86,9 @@ expect 0 quantize torch --calibration synth:32 --n 8 --output-dir q-torch
 expect 0 encode q-torch --data synth:32 --limit 4 --precision int8 --output q.npy
 cmp -s p.npy q.npy || fails 'other features with the weights in another file'
 [ -f q-torch/model.safetensors ] || fails 'no weights of the usual name'
+# what can be no directory is said before the measuring
+expect 4 quantize enc --calibration synth:16 --n 8 --output-dir /dev/null
+err_has '--output-dir /dev/null: is a file, not a directory'
 # what is asked for and not done is said
 expect 2 quantize drift --calibration synth:16 --output-dir q-none
 err_has 'drift is a drifting generator, which reads noise and no pictures: leave out --calibration'

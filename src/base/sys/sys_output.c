@@ -276,9 +276,9 @@ static int probe(const char *path, lw_out_kind kind)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0}, tmp = {0};
     int fd;
-    if (own_descriptor(path) >= 0)
+    if (kind != LW_OUT_DIR && own_descriptor(path) >= 0)
         return 0;
-    if (lw_path_is_special(path))
+    if (kind != LW_OUT_DIR && lw_path_is_special(path))
         return access(path, W_OK) == 0 ? 0 : fail_errno("write", path);
     LW_TRY(find_place(path, kind, &dir));
     LW_TRY(make_file(lw_str_c(&dir), path, O_WRONLY, &tmp, &fd));
