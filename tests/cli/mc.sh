@@ -130,6 +130,9 @@ trials=exp0_nested_mc/enc
     [ ! -e g/exp0_nested_mc ] || fails 'a dry run wrote something'
     expect 0 $clip --models c=clip,d=clip --output-dir g --dry-run
     out_has 'all in turn: about'
+    # a path that exists is no NAME=SOURCE
+    cp -R clip lr=3
+    expect 0 mc synth:32 --num-images 5 --models lr=3,n=lr=3 --dropout 0.1 --passes 2 --trials 1 --output-dir g --dry-run
     # pictures that several models want alike are decoded once
     rm -rf once && mkdir once
     expect 0 data export synth:32 --split train --n 6 --output alike

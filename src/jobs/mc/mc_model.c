@@ -10,11 +10,11 @@ enum { PREFIX_BATCH = 8, ID_SHIFT = 20 };
 
 /* ---- opening ----------------------------------------------------------------------------------- */
 
-/* "NAME=SOURCE"; without a name the last part of the path, without its ending. */
+/* "NAME=SOURCE"; without a name the last part of the path, without its ending. What exists as it stands is a path. */
 static const char *name_of(const char *spec, char name[64])
 {
     const char *equals = strchr(spec, '='), *slash = strchr(spec, '/');
-    if (equals && (!slash || equals < slash)) {
+    if (equals && (!slash || equals < slash) && !lw_path_exists(spec)) {
         snprintf(name, 64, "%.*s", (int)(equals - spec), spec);
         return equals + 1;
     }
