@@ -38,7 +38,8 @@ static const char *weight_name(const lw_graph *g, lw_val v)
 
 bool lw_product_narrow(const lw_graph *g, const lw_node *n, lw_product *out)
 {
-    return lw_node_product(g, n, out) && out->narrow && out->depth >= LW_THIN && out->results >= LW_THIN;
+    return lw_node_product(g, n, out) && out->narrow && out->depth >= LW_THIN &&
+           out->results >= LW_THIN;
 }
 
 const char *lw_product_int8_weight(const lw_graph *g, const lw_node *n)
