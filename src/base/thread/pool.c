@@ -5,8 +5,8 @@
  *     claim = job number (32 bits) | claimed from the back (16) | claimed from the front (16)
  *
  * The caller closes the word (all claims set) with the next job's number, writes fn, arg and the
- * task count, and opens it with no claims. A worker loads the word, reads the job, and claims tasks
- * by compare-and-swap of the word to the one with more claims. If the job had changed in between,
+ * task count, and opens it with no claims. A worker loads the word, reads the job, and claims a task
+ * by compare-and-swap of the word to the one with one claim more. If the job had changed in between,
  * the word had been closed before its fields were written (release/acquire), so the swap fails. A
  * job ends when its finished tasks are counted up: a worker that never woke up is never waited for,
  * which keeps an oversubscribed machine from stalling.
@@ -137,15 +137,12 @@ static uint32_t work(lw_pool *p, int worker)
         uint64_t groups = LW_CEIL_DIV(n, group);
         if (first + last >= groups)
             break;
-        /* Many at a time while many are left, since a claim takes the word from another core; one by one in the end, so that
-         * all end together. */
-        uint64_t share = LW_MAX((groups - first - last) / (2 * (uint64_t)p->size), 1);
-        uint64_t more = claim + (back ? share << CLAIM_BITS : share);
+        uint64_t more = claim + (back ? (uint64_t)1 << CLAIM_BITS : 1);
         if (!atomic_compare_exchange_weak_explicit(&p->claim, &claim, more, memory_order_acq_rel,
                                                    memory_order_acquire))
             continue;
-        uint64_t at = (back ? groups - last - share : first) * group;
-        for (uint64_t end = LW_MIN(at + share * group, n); at < end; at++, done++)
+        uint64_t at = (back ? groups - 1 - last : first) * group;
+        for (uint64_t end = LW_MIN(at + group, n); at < end; at++, done++)
             fn(arg, (int64_t)at, worker);
         claim = more;
     }
