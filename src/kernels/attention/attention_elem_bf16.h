@@ -52,7 +52,7 @@ typedef void at_out;
 
 LW_WORD vf at_load(const lw_bf16 *p, ptrdiff_t n)
 {
-    return v_of_bf16(vi_load_u16_n(p, n));
+    return v_load_bf16(p, n);
 }
 
 /* Words of a row of hd elements as an operand of products. */

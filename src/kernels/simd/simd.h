@@ -112,8 +112,8 @@ LW_WORD vi vi_bf16(vf v)
 
 LW_WORD vf v_load_bf16(const uint16_t *p, ptrdiff_t n)
 {
-#if VL == \
-    16 /* one permutation of halves, between which it leaves zeros: widening and shifting are two instructions */
+#if VL == 16
+    /* One permutation of halves, between which it leaves zeros: widening and shifting are two instructions. */
     const __m256i halves = n == VL ? _mm256_loadu_si256((const __m256i *)(const void *)p)
                                    : _mm256_maskz_loadu_epi16(vm_first(n), p);
     return v_as_f(_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, vi_shl(vi_iota(), 16),
