@@ -38,6 +38,7 @@ typedef struct lw_conv_job {
     const float *zeros;        /* words that stand for 0: a run's worth, at most LW_CONV_ZEROS */
     ptrdiff_t in_pitch, out_pitch; /* words, and elements of out or low, between pixels */
     ptrdiff_t out_h, out_w;        /* whole output image */
+    ptrdiff_t pixels;              /* 0, or of all output, where tasks go by groups of columns */
 
     lw_conv_phase p; /* depth in words */
     lw_conv_steps at;

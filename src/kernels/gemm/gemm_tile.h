@@ -68,8 +68,8 @@ typedef struct lw_tile_fetch {
     ptrdiff_t step;
 } lw_tile_fetch;
 
-/* Words that a panel is asked for before its turn, where nobody says otherwise. */
-enum { LW_FETCH_AHEAD = 2048 };
+/* Words that a panel is asked for before its turn, where nobody says otherwise; words of a line. */
+enum { LW_FETCH_AHEAD = 2048, LW_FETCH_LINE = 16 };
 
 /* The lines of one step. To the second cache: the first holds the rows. */
 LW_WORD void lw_tile_fetch_lines(lw_tile_fetch f[2])
@@ -181,11 +181,38 @@ static inline ptrdiff_t lw_tiles_step(const lw_tiles *k, ptrdiff_t steps, ptrdif
     return i < n ? LW_ROUND_UP(steps * i / n, k->chunk) : steps;
 }
 
-/* The part of a product that a task is, of row parts times column groups, of which columns come first.
- * Where tiles outrun the reading of weights the tasks take rows first, and a group stays in L2. */
-static inline int64_t lw_tiles_part(const lw_tiles *k, int64_t task, int64_t rows, int64_t cols)
+/* The part of a product that a task is, of row parts times column groups. Groups of a row part follow one another, and read the
+ * same rows; or the parts of a group, whose weights stay in L2, where those are more than all rows or tiles outrun the reading
+ * of them. */
+static inline int64_t lw_tiles_part(int64_t task, int64_t rows, int64_t cols, bool by_groups)
 {
-    return k->even ? task : task % rows * cols + task / rows;
+    return by_groups ? task % rows * cols + task / rows : task;
+}
+
+/* Words that later tiles read, of which the sums of this one ask for a line with every step. */
+typedef struct lw_tile_next {
+    const float *at, *end;
+} lw_tile_next;
+
+/*
+ * Where tasks go group by group: the groups of columns on both sides of [n0, n1), since half of the threads go through the tasks
+ * backwards. Weights come from memory while the products of others are made; the first rows of a group alone would wait
+ * for them:
+ *
+ *        | group before | this group | group behind |
+ *     rows               [ row, to )                   of M rows ask for their share of both
+ */
+static inline void lw_tile_next_groups(lw_tile_next next[2], const float *packed, ptrdiff_t steps,
+                                       ptrdiff_t N, ptrdiff_t n0, ptrdiff_t n1, ptrdiff_t row,
+                                       ptrdiff_t to, ptrdiff_t M)
+{
+    const ptrdiff_t beside[2][2] = {{LW_MAX(n0 - (n1 - n0), 0), n0},
+                                    {n1, LW_MIN(n1 + (n1 - n0), LW_ROUND_UP(N, VL))}};
+    for (int i = 0; i < 2; i++) {
+        const float *group = packed + beside[i][0] * steps;
+        const ptrdiff_t words = LW_MAX(beside[i][1] - beside[i][0], 0) * steps;
+        next[i] = (lw_tile_next){group + words * row / M, group + words * to / M};
+    }
 }
 
 /* The tiles of a type for products of so many words (of a tap), and what is to be done before the
@@ -244,6 +271,21 @@ static inline void lw_narrow_pack(float *packed, ptrdiff_t steps, const float *b
 static inline ptrdiff_t lw_panel_width(ptrdiff_t N, ptrdiff_t n)
 {
     return N - n > VL ? LW_TILE_COLS : VL;
+}
+
+/* Asks for what is left of them, and where that is one of both, for the panel ahead. */
+LW_WORD void lw_tile_tell(lw_tile *t, lw_tile_next next[2])
+{
+    const ptrdiff_t most = LW_FETCH_LINE * t->runs * t->len;
+    const bool any = next[0].at < next[0].end || next[1].at < next[1].end;
+    for (int i = 0; i < 2; i++) {
+        t->fetch[i] = any ? (lw_tile_fetch){t->b + LW_FETCH_AHEAD, lw_panel_width(t->cols, 0)}
+                          : (lw_tile_fetch){0};
+        if (next[i].at < next[i].end) {
+            t->fetch[i] = (lw_tile_fetch){next[i].at, LW_FETCH_LINE};
+            next[i].at += LW_MIN(most, next[i].end - next[i].at);
+        }
+    }
 }
 
 /* Panel [K][width] <- element (n, k) at b[n * stride_n + k * stride_k], n < cols; other columns are
