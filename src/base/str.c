@@ -85,14 +85,33 @@ bool lw_str_ends(const char *s, const char *suffix)
     return n >= m && memcmp(s + n - m, suffix, m) == 0;
 }
 
+const char *lw_str_word(const char **list, char sep, size_t *n)
+{
+    const char *word = *list;
+    *n = 0;
+    if (!word || !*word)
+        return NULL;
+    *n = strcspn(word, (const char[]){sep, '\0'});
+    *list = word + *n + (word[*n] == sep);
+    return word;
+}
+
 const char *lw_str_choice(const char *choices, int32_t i, size_t *n)
 {
-    for (; i > 0 && *choices; i--) {
-        const size_t k = strcspn(choices, "|");
-        choices += k + (choices[k] == '|');
-    }
-    *n = strcspn(choices, "|");
-    return choices;
+    const char *word = lw_str_word(&choices, '|', n);
+    for (; word && i > 0; i--)
+        word = lw_str_word(&choices, '|', n);
+    return word ? word : "";
+}
+
+int32_t lw_str_index(const char *list, char sep, const char *word, size_t n)
+{
+    size_t k;
+    int32_t i = 0;
+    for (const char *at; (at = lw_str_word(&list, sep, &k)); i++)
+        if (k == n && memcmp(at, word, n) == 0)
+            return i;
+    return -1;
 }
 
 int lw_str_distance(const char *a, const char *b)

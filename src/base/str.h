@@ -38,8 +38,13 @@ bool lw_str_starts(const char *s, const char *prefix);
 bool lw_str_ends(const char *s, const char *suffix);
 /* Edit distance (Damerau-free Levenshtein), for "did you mean". */
 int lw_str_distance(const char *a, const char *b);
+/* The next word of *list, whose words are parted by `sep`, *n letters of it, and *list behind it; NULL: no
+ * more. An empty word may stand before another, never last; NULL is the empty list. */
+const char *lw_str_word(const char **list, char sep, size_t *n);
 /* Word `i` of "auto|yes|no", *n letters of it; none when there are not so many. */
 const char *lw_str_choice(const char *choices, int32_t i, size_t *n);
+/* The other way round: which word of the list these n letters are, -1: none. */
+int32_t lw_str_index(const char *list, char sep, const char *word, size_t n);
 /* FNV-1a 64 with a final avalanche: names -> RNG streams, cache keys. Stable for ever. */
 uint64_t lw_hash64(const void *bytes, size_t n);
 uint64_t lw_hash_name(const char *name);

@@ -83,11 +83,9 @@ static void add_facts(lw_str *help, const lw_option *row)
         lw_str_add(&facts, "; required");
     if (row->fallback && *row->fallback && !is_bool)
         lw_str_addf(&facts, "; default %s", row->fallback);
-    for (const char *p = row->aliases; p && *p;) {
-        size_t k = strcspn(p, "|");
-        lw_str_addf(&facts, "; also --%s%.*s", is_negated(row) ? "no-" : "", (int)k, p);
-        p += k + (p[k] == '|');
-    }
+    size_t n;
+    for (const char *rest = row->aliases, *alias; (alias = lw_str_word(&rest, '|', &n));)
+        lw_str_addf(&facts, "; also --%s%.*s", is_negated(row) ? "no-" : "", (int)n, alias);
     if (facts.len > 0)
         lw_str_addf(help, " (%s)", lw_str_c(&facts) + 2);
 }
@@ -168,11 +166,9 @@ void lw_help_tables(lw_str *out, const lw_option *const *tables, const lw_help_f
 
 static void add_indented(lw_str *out, const char *lines)
 {
-    while (*lines) {
-        size_t n = strcspn(lines, "\n");
-        lw_str_addf(out, "  %.*s\n", (int)n, lines);
-        lines += n + (lines[n] == '\n');
-    }
+    size_t n;
+    for (const char *line; (line = lw_str_word(&lines, '\n', &n));)
+        lw_str_addf(out, "  %.*s\n", (int)n, line);
 }
 
 /* Names of the options that a training may change when it goes on, wrapped. */

@@ -21,12 +21,10 @@ static bool row_is_named(const lw_option *row, const char *name, size_t n)
 {
     if (strlen(row->name) == n && same_name(row->name, name, n))
         return true;
-    for (const char *p = row->aliases; p && *p;) {
-        size_t k = strcspn(p, "|");
-        if (k == n && same_name(p, name, n))
+    size_t k;
+    for (const char *rest = row->aliases, *alias; (alias = lw_str_word(&rest, '|', &k));)
+        if (k == n && same_name(alias, name, n))
             return true;
-        p += k + (p[k] == '|');
-    }
     return false;
 }
 

@@ -127,19 +127,11 @@ static int parse_bool(const char *what, const char *text, bool *out)
     return lw_fail(LW_EUSAGE, "%s '%s': must be true or false", what, text);
 }
 
-/* Index of text in "a|b|c". */
 static int parse_choice(const lw_option *row, const char *what, const char *text, int64_t *out)
 {
-    int64_t i = 0;
-    for (const char *p = row->choices; *p; i++) {
-        size_t k = strcspn(p, "|");
-        if (strlen(text) == k && memcmp(p, text, k) == 0) {
-            *out = i;
-            return 0;
-        }
-        p += k + (p[k] == '|');
-    }
-    return lw_fail(LW_EUSAGE, "%s '%s': must be one of %s", what, text, row->choices);
+    *out = lw_str_index(row->choices, '|', text, strlen(text));
+    return *out >= 0 ? 0
+                     : lw_fail(LW_EUSAGE, "%s '%s': must be one of %s", what, text, row->choices);
 }
 
 static int keep_text(const lw_opts *o, const lw_option *row, const char *what, const char *text,

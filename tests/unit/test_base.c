@@ -182,6 +182,25 @@ static void texts_are_compared_whole(void **state)
         assert_true(*lw_str_choice(choices, i, &n) == '\0' && n == 0);
 }
 
+static void words_of_a_list_come_in_turn(void **state)
+{
+    (void)state;
+    static const char text[] = "a,,ccc,";
+    const char *rest = text, *none = NULL, *empty = "";
+    size_t n;
+    assert_true(lw_str_word(&rest, ',', &n) == text && n == 1);
+    assert_true(lw_str_word(&rest, ',', &n) == text + 2 && n == 0);
+    assert_true(lw_str_word(&rest, ',', &n) == text + 3 && n == 3);
+    for (int again = 0; again < 2; again++)
+        assert_true(lw_str_word(&rest, ',', &n) == NULL && n == 0);
+    assert_null(lw_str_word(&none, ',', &n));
+    assert_null(lw_str_word(&empty, ',', &n));
+    assert_int_equal(lw_str_index(text, ',', "cccc", 3), 2);
+    assert_int_equal(lw_str_index(text, ',', "", 0), 1);
+    assert_int_equal(lw_str_index(text, ',', "cc", 2), -1);
+    assert_int_equal(lw_str_index(text, '|', text, sizeof text - 1), 0);
+}
+
 static void text_for_terminals_is_clean(void **state)
 {
     (void)state;
@@ -362,6 +381,7 @@ int main(void)
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(strings_grow),
         cmocka_unit_test(texts_are_compared_whole),
+        cmocka_unit_test(words_of_a_list_come_in_turn),
         cmocka_unit_test(text_for_terminals_is_clean),
         cmocka_unit_test(edit_distance_counts_edits),
         cmocka_unit_test(hashes_are_stable_and_spread),
