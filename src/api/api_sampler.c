@@ -135,15 +135,6 @@ static int check_request(const lw_network *n, int32_t batch, int64_t first, int6
     return 0;
 }
 
-/* n pictures of `row` numbers each; as `leeway sample`, nothing that is no number is handed on. */
-static int check_made(const float *x, int64_t n, int64_t row, int64_t first)
-{
-    const int64_t i = lw_first_not_finite(x, n * row);
-    return i == n * row ? 0
-                        : lw_fail(LW_ENUMERIC, "picture %lld has a number that is %s",
-                                  (long long)(first + i / row), lw_not_finite_text((double)x[i]));
-}
-
 static int run(lw_sampler *s, watching *w, int64_t first, int64_t count, const int32_t *classes,
                float *pixels)
 {
@@ -160,7 +151,7 @@ static int run(lw_sampler *s, watching *w, int64_t first, int64_t count, const i
     for (int64_t at = 0; at < count; at += (int64_t)batch) {
         int64_t m = LW_MIN(count - at, (int64_t)batch);
         LW_TRY(lw_sampler_run(s, first + at, m, classes ? classes + at : NULL, NULL, made));
-        LW_TRY(check_made(made, m, (int64_t)row, first + at));
+        LW_TRY(lw_pictures_check(made, m, (int64_t)row, first + at));
         to_planes(n, made, m, pixels + (size_t)at * row);
         lw_api_progress(&w->calls, at + m, count);
         if (at + m < count && lw_api_cancelled(&w->calls))

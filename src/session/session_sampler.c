@@ -480,3 +480,11 @@ int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *class
     }
     return 0;
 }
+
+int lw_pictures_check(const float *x, int64_t n, int64_t row, int64_t first)
+{
+    const int64_t i = lw_first_not_finite(x, n * row);
+    return i == n * row ? 0
+                        : lw_fail(LW_ENUMERIC, "picture %lld has a number that is %s",
+                                  (long long)(first + i / row), lw_not_finite_text((double)x[i]));
+}

@@ -86,6 +86,8 @@ int32_t lw_sampler_batch(const lw_sampler *s);
  * gets class (first + i) mod classes. obs is asked between steps: LW_ESTOPPED. */
 int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
                    const lw_observer *obs, float *out);
+/* LW_ENUMERIC: one of n pictures of `row` numbers, called `first` and on, has a number that is infinite or none. */
+int lw_pictures_check(const float *x, int64_t n, int64_t row, int64_t first);
 
 /* What generators start from: normal numbers "noise" [B,side,side,C] of the stream WHO.noise, and what the
  * network draws beside (lw_network_draw; NULL: nothing), "latent" and "styles". */

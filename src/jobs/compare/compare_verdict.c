@@ -109,15 +109,6 @@ void lw_compare_verdict_close(comparing *w)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static int check_finite(const char *name, const float *x, int64_t n, int64_t floats)
-{
-    const int64_t i = lw_first_not_finite(x, n * floats);
-    return i == n * floats
-               ? 0
-               : lw_fail(LW_ENUMERIC, "%s: picture %lld has a number that is not finite", name,
-                         (long long)(i / floats));
-}
-
 static int find_copies(const comparing *w, const compare_verdict *v, const float *x, int64_t n,
                        lw_copying *out)
 {
@@ -136,7 +127,9 @@ int lw_compare_verdict_add(comparing *w, const char *name, lw_verdict_part part,
         return 0;
     LW_ASSERT(v->rows < LW_VERDICT_ROWS, "%d rows of a verdict", v->rows);
     double start = lw_now();
-    LW_TRY(check_finite(name, x, n, floats));
+    int rc = lw_pictures_check(x, n, floats, 0);
+    if (rc < 0)
+        return lw_fail_in(rc, "%s: ", name);
     LW_TRY(find_copies(w, v, x, n, &v->copies[v->rows]));
     LW_CLEANUP(lw_free) uint8_t *rgb = lw_calloc((size_t)(n * floats), 1);
     LW_CLEANUP(lw_free)

@@ -106,16 +106,6 @@ void lw_fid_set_clear(fid_set *s)
 
 /* ---- a generator's pictures ------------------------------------------------------------------ */
 
-static int check_finite(const fid_set *s, const float *x, int64_t first, int64_t n, int64_t row)
-{
-    const int64_t i = lw_first_not_finite(x, n * row);
-    return i == n * row
-               ? 0
-               : lw_fail(LW_ENUMERIC, "%c: %s made a picture (%lld) with a number that is %s",
-                         s->letter, s->source, (long long)(first + i / row),
-                         lw_not_finite_text((double)x[i]));
-}
-
 /* The first `made` of s->n, of a generator of gray or RGB. */
 static int sample(fid_set *s, lw_sampler *sampler, int32_t channels, int64_t made,
                   const lw_observer *obs)
@@ -130,7 +120,9 @@ static int sample(fid_set *s, lw_sampler *sampler, int32_t channels, int64_t mad
     for (int64_t at = 0; at < made; at += BLOCK) {
         int64_t n = LW_MIN(made - at, BLOCK);
         LW_TRY(lw_sampler_run(sampler, at, n, NULL, NULL, x));
-        LW_TRY(check_finite(s, x, at, n, row));
+        int rc = lw_pictures_check(x, n, row, at);
+        if (rc < 0)
+            return lw_fail_in(rc, "%c: %s: ", s->letter, s->source);
         lw_data_to_u8(x, n * row, bytes);
         lw_channels_convert(bytes, n * pixels, channels, 3, s->rgb + at * pixels * 3);
         lw_observe_progress(obs, "sample", at + n, made, NULL);

@@ -204,13 +204,8 @@ static int write_output(const sampling *s, const lw_observer *obs)
 /* A file of pixels would hide it. */
 static int check_finite(const sampling *s)
 {
-    const int64_t row = (int64_t)s->side * s->side * s->channels,
-                  i = lw_first_not_finite(s->x, s->c->n * row);
-    return i == s->c->n * row
-               ? 0
-               : lw_fail(LW_ENUMERIC,
-                         "%s: picture %lld has a number that is %s; nothing was written",
-                         s->c->source, (long long)(i / row), lw_not_finite_text((double)s->x[i]));
+    int rc = lw_pictures_check(s->x, s->c->n, (int64_t)s->side * s->side * s->channels, 0);
+    return rc < 0 ? lw_fail(rc, "%s: %s; nothing was written", s->c->source, lw_errmsg()) : 0;
 }
 
 /* What cannot be written is said before the work, not after it. */
