@@ -123,6 +123,9 @@ typedef struct lw_dataset {
  * a file is damaged (its name, the place and the reason are in the message). */
 int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out);
 void lw_data_close(lw_dataset **pp);
+/* The spec of what --manifest FILE lists below `data`, a folder:DIR (NULL: below what the file says). LW_EUSAGE: that is
+ * none. */
+int lw_data_listed(const char *file, const char *data, struct lw_str *out);
 /* The rows of d as numbers that something made of them (latents), h x w x channels each: labels, names
  * and order are those of d, which outlives it; `key` says what made them. The caller fills in
  * `values` before anything is read. */

@@ -294,6 +294,12 @@ trials=exp0_nested_mc/enc
     printf '{"paths": ["one/gone.png"]}\n' >list.json
     expect 4 mc pictures --manifest list.json --models c=clip --output-dir x
     err_has 'one/gone.png'
+    expect 4 mc folder:pictures --manifest list.json --models c=clip --output-dir x
+    err_has 'one/gone.png'
+    for data in list.json nowhere synth:16; do
+        expect 2 mc $data --manifest list.json --models c=clip --output-dir x
+        err_has 'is no folder:DIR that they lie in'
+    done
     expect 2 $clip --sites mlp-dwn --output-dir x
     err_has "did you mean 'mlp-down'"
     expect 2 $clip --sites depth,attention --output-dir x

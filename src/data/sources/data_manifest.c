@@ -127,6 +127,17 @@ int lw_manifest_list(const char *file, lw_str *root, folder_list *out)
     return 0;
 }
 
+int lw_data_listed(const char *file, const char *data, lw_str *out)
+{
+    static const char folder[] = "folder:";
+    if (data && !lw_str_starts(data, folder))
+        return lw_fail(LW_EUSAGE, "--manifest lists files: %s is no folder:DIR that they lie in",
+                       data);
+    lw_str_addf(out, "manifest:%s%s%s", file, data ? ",root=" : "",
+                data ? data + strlen(folder) : "");
+    return out->failed ? LW_ENOMEM : 0;
+}
+
 static int manifest_plan(lw_data_job *job)
 {
     LW_CLEANUP(lw_str_clear) lw_str file = {0};

@@ -2,26 +2,16 @@
 /* Which pictures are encoded, and how they are found again. */
 #include "jobs/encode/encode_rows.h"
 
-#include <string.h>
-
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* --data, --manifest, or a manifest of files below the folder of --data. */
 static int make_spec(const lw_encode_config *c, lw_str *out)
 {
-    static const char folder[] = "folder:";
     if (!c->data && !c->manifest)
         return lw_fail(LW_EUSAGE, "no pictures given: --data SPEC or --manifest FILE says which");
-    if (c->manifest && c->data && !lw_str_starts(c->data, folder))
-        return lw_fail(LW_EUSAGE,
-                       "--manifest lists files: --data %s is no folder:DIR that they lie in",
-                       c->data);
-    if (!c->manifest)
-        lw_str_add(out, c->data);
-    else if (!c->data)
-        lw_str_addf(out, "manifest:%s", c->manifest);
-    else
-        lw_str_addf(out, "manifest:%s,root=%s", c->manifest, c->data + strlen(folder));
+    if (c->manifest)
+        return lw_data_listed(c->manifest, c->data, out);
+    lw_str_add(out, c->data);
     return out->failed ? LW_ENOMEM : 0;
 }
 

@@ -87,14 +87,11 @@ int lw_mc_pictures(const mc_model *m, const lw_degradation *worse, lw_dataset **
 /* Those of a manifest, or all. */
 static int make_own_spec(mc_model *m)
 {
-    const char *data = m->c->data, *dir = lw_str_starts(data, "folder:") ? data + 7 : data;
+    LW_CLEANUP(lw_str_clear) lw_str data = {0};
     if (!m->c->manifest)
-        return make_spec(data, &m->spec);
-    if (strchr(dir, ':'))
-        return lw_fail(LW_EUSAGE, "--manifest lists files: DATA %s is no folder that they lie in",
-                       data);
-    lw_str_addf(&m->spec, "manifest:%s,root=%s", m->c->manifest, dir);
-    return m->spec.failed ? LW_ENOMEM : 0;
+        return make_spec(m->c->data, &m->spec);
+    LW_TRY(make_spec(m->c->data, &data));
+    return lw_data_listed(m->c->manifest, lw_str_c(&data), &m->spec);
 }
 
 static int open_pictures(mc_model *m)
