@@ -100,13 +100,12 @@ static int open_forward(encode_state *s)
 /* ---- what is written ------------------------------------------------------------------------- */
 
 /* What `leeway fid` compares; of several layers each array is called by its own. */
-static int describe_contract(encode_state *s, lw_str *out)
+static int describe_contract(encode_state *s, lw_contract *c, lw_str *out)
 {
-    lw_contract c;
-    lw_contract_of(s->net, s->c->precision, s->rows.data->h, s->rows.data->w, &c);
-    snprintf(c.value[LW_CONTRACT_LAYER], sizeof c.value[0], "%s",
+    lw_contract_of(s->net, s->c->precision, s->rows.data->h, s->rows.data->w, c);
+    snprintf(c->value[LW_CONTRACT_LAYER], sizeof c->value[0], "%s",
              s->out->n_taps == 1 ? s->tap[0]->name : "");
-    LW_CLEANUP(lw_json_drop) json_t *j = lw_contract_json(&c);
+    LW_CLEANUP(lw_json_drop) json_t *j = lw_contract_json(c);
     lw_json_dump(j, 0, out);
     return out->failed ? LW_ENOMEM : 0;
 }
@@ -116,23 +115,23 @@ static int describe(encode_state *s)
 {
     LW_CLEANUP(lw_str_clear) lw_str layers = {0}, contract = {0};
     const lw_encode_config *c = s->c;
+    lw_contract made;
     char number[3][32];
     for (int k = 0; k < s->out->n_taps; k++)
         lw_str_addf(&layers, "%s%s", k ? "," : "", s->tap[k]->name);
     snprintf(number[0], sizeof number[0], "%" PRId64, s->rows.n);
     snprintf(number[1], sizeof number[1], "%" PRIu64, c->seed);
     snprintf(number[2], sizeof number[2], "%dx%d", (int)s->rows.data->h, (int)s->rows.data->w);
-    LW_TRY(describe_contract(s, &contract));
+    LW_TRY(describe_contract(s, &made, &contract));
     s->about = json_pack(
-        "{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
         "leeway", lw_build_version(), "model", c->source, "model_hash",
-        lw_json_hash(lw_store_hash(s->net->store, LW_SLAB_PARAM)), "network", s->net->name, "data",
-        lw_str_c(&s->rows.spec), "data_hash", lw_json_hash(s->rows.data->content), "rows_hash",
-        lw_json_hash(s->rows.hash), "split", lw_split_name((lw_split)c->split), "rows", number[0],
-        "seed", number[1], "pictures", number[2], "preparation", s->out->preparation, "layer",
-        lw_str_c(&layers), "precision", lw_precision_name(c->precision), "conv",
-        lw_conv_mode_name(c->conv), "l2_normalize", c->l2_normalize ? "true" : "false", "contract",
-        lw_str_c(&contract));
+        made.value[LW_CONTRACT_HASH], "network", s->net->name, "data", lw_str_c(&s->rows.spec),
+        "data_hash", lw_json_hash(s->rows.data->content), "rows_hash", lw_json_hash(s->rows.hash),
+        "split", lw_split_name((lw_split)c->split), "rows", number[0], "seed", number[1],
+        "pictures", number[2], "preparation", s->out->preparation, "layer", lw_str_c(&layers),
+        "precision", lw_precision_name(c->precision), "conv", lw_conv_mode_name(c->conv),
+        "l2_normalize", c->l2_normalize ? "true" : "false", "contract", lw_str_c(&contract));
     return s->about ? 0
                     : lw_fail(LW_EFORMAT,
                               "%s or %s is not UTF-8: no file can say where its rows "
