@@ -195,6 +195,16 @@ int lab_teardown(void **state)
     return 0;
 }
 
+double lab_distance(const float *a, const float *b, int64_t n)
+{
+    double d = 0, s = 0;
+    for (int64_t i = 0; i < n; i++) {
+        d += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        s += (double)a[i] * (double)a[i];
+    }
+    return sqrt(d / s);
+}
+
 void lab_same_numbers(plan_lab *l)
 {
     float before[4096];

@@ -54,6 +54,8 @@ void lab_unet_train(plan_lab *l, int32_t batch);
 int lab_setup(void **state);
 int lab_teardown(void **state);
 #define LAB_CASE(name) cmocka_unit_test_setup_teardown(name, lab_setup, lab_teardown)
+/* Root mean square of a - b, relative to a's. */
+double lab_distance(const float *a, const float *b, int64_t n);
 /* Output "y" of the lab's graph without and with passes: equal up to rounding. */
 void lab_same_numbers(plan_lab *l);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans whose convolutions use Winograd's tiles: against the oracle, forward and every gradient;
  * the same bits for any number of threads and any batch; what the plan says of them. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,17 +35,6 @@ static float *train_step(int threads, lw_isa isa, lw_conv_mode conv, int opt, in
     return out;
 }
 
-/* |a - b| / |b| */
-static double distance(const float *a, const float *b, int64_t n)
-{
-    double d = 0.0, s = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        d += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        s += (double)b[i] * (double)b[i];
-    }
-    return sqrt(d / s);
-}
-
 static void test_training_against_oracle(void **state)
 {
     (void)state;
@@ -58,9 +46,9 @@ static void test_training_against_oracle(void **state)
         LW_CLEANUP(lw_free)
         float *tiles = train_step(1, isa, LW_CONV_MODE_WINOGRAD, 1, &m);
         assert_int_equal(n, m);
-        double far = distance(tiles, want, n);
+        double far = lab_distance(want, tiles, n);
         print_message("%s: all gradients, direct %.2e, Winograd %.2e from the oracle\n",
-                      lw_isa_name(isa), distance(direct, want, n), far);
+                      lw_isa_name(isa), lab_distance(want, direct, n), far);
         assert_true(far < 3e-6);
         assert_true(memcmp(direct, tiles, (size_t)n * sizeof *tiles) != 0);
     }
