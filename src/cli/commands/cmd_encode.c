@@ -2,6 +2,7 @@
 /* leeway encode: features of pictures, into one file. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/commands/cmd_sample.h"
 #include "data/data.h"
 #include "formats/formats.h"
 #include "session/session.h"
@@ -33,17 +34,14 @@ static const lw_option options[] = {
     {LW_OPT(encode_cli, c.image_size), .name = "image-size", .max = 1024, .fallback = "0",
      .unit = "pixels", .group = "Data",
      .help = "side of the pictures, for networks that take any; 0: the data's own"},
-    {LW_OPT(encode_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
-     .group = "Model", .help = "which weights of a checkpoint"},
+    LW_WEIGHTS_OPTION(encode_cli, weights),
     {LW_OPT_LIST(encode_cli, c.layers, c.n_layers), .name = "layer", .aliases = "layers",
      .group = "Model",
      .help = "outputs by name: pooled, cls, tokens, logits, s0, s1, ...; default: pooled, or the "
              "first there is"},
     {LW_OPT(encode_cli, c.l2_normalize), .name = "l2-normalize", .fallback = "false",
      .group = "Model", .help = "give the vectors of pooled, cls or logits length 1"},
-    {LW_OPT(encode_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
-     .fallback = "f32", .group = "Model",
-     .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
+    LW_PRECISION_OPTION(encode_cli, c.precision, "Model"),
     {LW_OPT(encode_cli, c.batch), .name = "batch-size", .fallback = "8", .min = 1, .max = 65536,
      .group = "Model", .help = "pictures at a time; results do not depend on it"},
     {LW_OPT(encode_cli, c.output), .name = "output", .path = LW_PATH_OUT, .required = true,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/commands/cmd_sample.h"
 #include "formats/formats.h"
 #include "session/session.h"
 #include "jobs/inspect/inspect_job.h"
@@ -33,9 +34,7 @@ static const lw_option options[] = {
      .help = "picture size, for networks that take any (default that of their preparation, or 32)"},
     {LW_OPT(inspect_cli, opt), .name = "opt", .fallback = "1", .max = 1, .group = "Networks",
      .help = "0: without simplification, fusion and reuse of memory"},
-    {LW_OPT(inspect_cli, precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
-     .fallback = "f32", .group = "Networks",
-     .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
+    LW_PRECISION_OPTION(inspect_cli, precision, "Networks"),
     {LW_OPT(inspect_cli, train), .name = "train", .group = "Networks",
      .help = "a U-Net's training graph: dropout, a loss (the mean of squared outputs), gradients"},
     {LW_OPT(inspect_cli, recompute), .name = "recompute", .group = "Networks",

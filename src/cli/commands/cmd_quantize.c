@@ -2,6 +2,7 @@
 /* leeway quantize: ranges for int8, and the model folder that holds them. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/commands/cmd_sample.h"
 #include "data/data.h"
 #include "formats/formats.h"
 #include "jobs/quantize/quantize_job.h"
@@ -36,8 +37,7 @@ static const lw_option options[] = {
     {LW_OPT(quantize_cli, c.percentile), .name = "percentile", .fallback = "99.99", .min = 50,
      .max = 100, .unit = "%", .group = "Calibration",
      .help = "of the values, at each end, with --range percentile"},
-    {LW_OPT(quantize_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
-     .group = "Model", .help = "which weights of a checkpoint"},
+    LW_WEIGHTS_OPTION(quantize_cli, weights),
     {LW_OPT(quantize_cli, c.output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR,
      .unit = "dir", .group = "Output", .help = "the model folder written; default: SOURCE-int8"},
     {.name = NULL}};

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Option rows that commands which sample share. */
+/* Option rows that commands which run a network share. */
 #ifndef LW_CMD_SAMPLE_H
 #define LW_CMD_SAMPLE_H
 
 #include "cli/cli_options.h"
 
 /* clang-format off */
+#define LW_WEIGHTS_OPTION(T, field)                                                                \
+    {LW_OPT(T, field), .name = "weights", .fallback = "ema", .choices = "model|ema",               \
+     .group = "Model", .help = "which weights of a checkpoint"}
+#define LW_PRECISION_OPTION(T, field, heading)                                                     \
+    {LW_OPT(T, field), .name = "precision", .choices = LW_PRECISION_CHOICES, .fallback = "f32",    \
+     .group = heading,                                                                             \
+     .help = "operands of products; int8 needs a folder made by `leeway quantize`"}
 #define LW_CLIPPED_OPTION(T, field, heading)                                                       \
     {LW_OPT(T, field), .name = "use-clipped-model-output", .fallback = "true", .group = heading,   \
      .help = "compute the noise of ddim again where the picture it implies was clipped, as the "   \

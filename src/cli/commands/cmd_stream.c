@@ -107,9 +107,7 @@ static const lw_option options[] = {
      .group = "Model",
      .help = "frames whose cosine to the last one computed is above this are skipped most of the "
              "time, at most 10 in a row (0.98); 0: none"},
-    {LW_OPT(stream_cli, c.network.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
-     .fallback = "f32", .group = "Model",
-     .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
+    LW_PRECISION_OPTION(stream_cli, c.network.precision, "Model"),
     LW_WINDOW_OPTION(stream_cli, c.network.window, "Model"),
     {LW_OPT(stream_cli, c.fps), .name = "fps", .fallback = "0", .max = 1000, .unit = "frames/s",
      .group = "Time", .help = "rate of the input; 0: as it says"},
