@@ -40,17 +40,9 @@ static int parse_level(const char *word, size_t n, lw_log_level *out)
                    word);
 }
 
-/* Is it a word of LW_LOG_AREAS? */
 static bool known_area(const char *name, size_t n)
 {
-    for (const char *p = LW_LOG_AREAS; n; p += strcspn(p, " ") + 1) {
-        size_t word = strcspn(p, " ");
-        if (word == n && memcmp(p, name, n) == 0)
-            return true;
-        if (p[word] == '\0')
-            return false;
-    }
-    return false;
+    return lw_str_index(LW_LOG_AREAS, ' ', name, n) >= 0;
 }
 
 static int set_area(const char *name, size_t n, lw_log_level level)
@@ -73,21 +65,18 @@ static int set_area(const char *name, size_t n, lw_log_level level)
 
 static int config(const char *spec)
 {
-    while (*spec) {
-        size_t n = strcspn(spec, ",");
-        const char *eq = memchr(spec, '=', n);
+    size_t n;
+    for (const char *word; (word = lw_str_word(&spec, ',', &n));) {
+        const char *eq = memchr(word, '=', n);
         lw_log_level level;
         if (eq) {
-            size_t name = (size_t)(eq - spec);
+            size_t name = (size_t)(eq - word);
             LW_TRY(parse_level(eq + 1, n - name - 1, &level));
-            LW_TRY(set_area(spec, name, level));
+            LW_TRY(set_area(word, name, level));
         } else if (n > 0) {
-            LW_TRY(parse_level(spec, n, &level));
+            LW_TRY(parse_level(word, n, &level));
             default_level = level;
         }
-        spec += n;
-        if (*spec == ',')
-            spec++;
     }
     return 0;
 }

@@ -16,13 +16,11 @@
 static int words_matched(const char *name, int argc, char **argv, int from)
 {
     int words = 0;
-    for (; *name; words++) {
-        size_t n = strcspn(name, " ");
+    size_t n;
+    for (const char *word; (word = lw_str_word(&name, ' ', &n)); words++)
         if (from + words >= argc || strlen(argv[from + words]) != n ||
-            memcmp(argv[from + words], name, n) != 0)
+            memcmp(argv[from + words], word, n) != 0)
             return 0;
-        name += n + (name[n] == ' ');
-    }
     return words;
 }
 

@@ -5,19 +5,16 @@
  */
 #include "models/models_private.h"
 
-#include <string.h>
-
 /* The weight of that convolution; NULL: the file has none of the names that the record knows. */
 static const lw_st_tensor *find_stem(const lw_network_def *def, const lw_st_file *f)
 {
     const lw_st_tensor *t = NULL;
-    for (const char *at = def->stem; at && *at && !t;) {
+    size_t n;
+    for (const char *rest = def->stem, *word; !t && (word = lw_str_word(&rest, ' ', &n));) {
         LW_CLEANUP(lw_str_clear) lw_str name = {0};
-        size_t n = strcspn(at, " ");
-        lw_str_add_n(&name, at, n);
+        lw_str_add_n(&name, word, n);
         t = def->namings ? lw_naming_find(def->namings, f, lw_str_c(&name))
                          : lw_st_find_model(f, lw_str_c(&name));
-        at += n + (at[n] == ' ');
     }
     return t && t->rank == 4 ? t : NULL;
 }

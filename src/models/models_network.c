@@ -201,14 +201,13 @@ const char *lw_network_class(const json_t *config)
 
 static bool is_of_class(const lw_network_def *d, const char *class_name)
 {
-    const char *at = d->class_name;
-    while (class_name && at && *at) {
+    const char *rest = class_name ? d->class_name : NULL;
+    size_t n;
+    for (const char *word; (word = lw_str_word(&rest, ' ', &n));) {
         LW_CLEANUP(lw_str_clear) lw_str pattern = {0};
-        size_t n = strcspn(at, " ");
-        lw_str_add_n(&pattern, at, n);
+        lw_str_add_n(&pattern, word, n);
         if (lw_naming_fits(lw_str_c(&pattern), class_name))
             return true;
-        at += n + (at[n] == ' ');
     }
     return false;
 }

@@ -270,15 +270,14 @@ static int narrow(const lw_network *net, lw_sites *s, const char *word)
 
 static int split(const char *list, lw_arena *arena, const char *out[16], int *n)
 {
+    size_t len;
     *n = 0;
-    for (const char *at = list ? list : ""; *at;) {
-        size_t len = strcspn(at, ",");
+    for (const char *word; (word = lw_str_word(&list, ',', &len));) {
         if (*n == 16)
             return lw_fail(LW_EUSAGE, "--sites: more than 16 words");
-        out[*n] = lw_arena_printf(arena, "%.*s", (int)len, at);
+        out[*n] = lw_arena_printf(arena, "%.*s", (int)len, word);
         if (!out[(*n)++])
             return LW_ENOMEM;
-        at += len + (at[len] == ',');
     }
     return 0;
 }

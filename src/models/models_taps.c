@@ -44,15 +44,9 @@ void lw_tap_names(const lw_taps *t, lw_str *out)
 /* Whether the list has the tap's name. NULL: the first of all; "*": each. */
 static bool is_wanted(const lw_taps *t, int32_t i, const char *want)
 {
-    size_t n = strlen(t->tap[i].name), word;
     if (!want || lw_str_eq(want, "*"))
         return want || i == 0;
-    for (const char *at = want; *at; at += word + (at[word] == ',')) {
-        word = strcspn(at, ",");
-        if (word == n && strncmp(at, t->tap[i].name, n) == 0)
-            return true;
-    }
-    return false;
+    return lw_str_index(want, ',', t->tap[i].name, strlen(t->tap[i].name)) >= 0;
 }
 
 static int check_wanted(const lw_taps *t, const char *want, const char *where)

@@ -86,8 +86,9 @@ void lw_exec_profile_log(const lw_exec *e)
     lw_str s = {0};
     lw_exec_profile_print(&s, e);
     print_slowest(&s, e, 25);
-    for (const char *line = lw_str_c(&s); *line; line += strcspn(line, "\n"), line += *line == '\n')
-        lw_log(LW_LOG_DEBUG, "profile", "%.*s", (int)strcspn(line, "\n"), line);
+    size_t n;
+    for (const char *rest = s.s, *line; (line = lw_str_word(&rest, '\n', &n));)
+        lw_log(LW_LOG_DEBUG, "profile", "%.*s", (int)n, line);
     lw_str_clear(&s);
 }
 

@@ -160,12 +160,10 @@ static int add_folder(lw_battery *b, const char *dir)
 
 static int add_all(lw_battery *b, const char *specs)
 {
-    const char *at = specs;
-    while (*at) {
+    size_t n;
+    for (const char *rest = specs, *word; (word = lw_str_word(&rest, ',', &n));) {
         LW_CLEANUP(lw_str_clear) lw_str spec = {0};
-        size_t n = strcspn(at, ",");
-        lw_str_add_n(&spec, at, n);
-        at += n + (at[n] == ',');
+        lw_str_add_n(&spec, word, n);
         if (spec.len == 0)
             return lw_fail(LW_EUSAGE, "battery '%s': an empty name in the list", specs);
         LW_TRY(is_folder_of(lw_str_c(&spec)) ? add_folder(b, lw_str_c(&spec))

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/sys/sys.h"
 
 typedef double limit_fn(const char *dir); /* 0 when the directory sets no limit */
@@ -73,19 +74,6 @@ static double walk_up(const char *mount, const char *path, limit_fn *limit)
     }
 }
 
-/* True when the comma-separated list holds the word. */
-static bool list_has(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = list; *p;) {
-        size_t k = strcspn(p, ",");
-        if (k == n && memcmp(p, word, n) == 0)
-            return true;
-        p += k + (p[k] == ',');
-    }
-    return false;
-}
-
 static double least_limit(const char *self, const char *mount, const char *controller,
                           limit_fn *limit)
 {
@@ -104,7 +92,7 @@ static double least_limit(const char *self, const char *mount, const char *contr
         list++;
         if (*list == '\0')
             snprintf(tree, sizeof tree, "%s", mount);
-        else if (list_has(list, controller))
+        else if (lw_str_index(list, ',', controller, strlen(controller)) >= 0)
             snprintf(tree, sizeof tree, "%.2000s/%s", mount, controller);
         else
             continue;

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "bench/bench.h"
@@ -15,15 +14,13 @@
 /* The first of these programs in PATH into `where`; false: none is there. */
 static bool find_program(const char *const *names, lw_str *where)
 {
-    const char *path = getenv("PATH");
+    size_t n;
     for (; *names; names++)
-        for (const char *at = path ? path : ""; *at;) {
-            const size_t n = strcspn(at, ":");
+        for (const char *rest = getenv("PATH"), *dir; (dir = lw_str_word(&rest, ':', &n));) {
             where->len = 0;
-            lw_str_addf(where, "%.*s/%s", (int)n, at, *names);
+            lw_str_addf(where, "%.*s/%s", (int)n, dir, *names);
             if (access(lw_str_c(where), X_OK) == 0)
                 return true;
-            at += n + (at[n] == ':');
         }
     return false;
 }

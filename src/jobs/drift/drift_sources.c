@@ -8,14 +8,13 @@
 /* The words of --feature-keys for source i: "2.s1.mean" is the second's, a word without a number all's. */
 static int keys_for(const char *list, int32_t i, lw_str *out)
 {
-    for (const char *at = list; *at; at += *at == ',') {
-        const size_t n = strcspn(at, ",");
+    size_t n;
+    for (const char *at; (at = lw_str_word(&list, ',', &n));) {
         const bool numbered = n > 2 && at[1] == '.' && at[0] >= '1' && at[0] <= '9';
         if (numbered && at[0] - '1' == i)
             lw_str_addf(out, "%s%.*s", out->len ? "," : "", (int)n - 2, at + 2);
         else if (!numbered)
             lw_str_addf(out, "%s%.*s", out->len ? "," : "", (int)n, at);
-        at += n;
     }
     return out->failed ? LW_ENOMEM : 0;
 }

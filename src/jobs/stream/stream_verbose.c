@@ -2,7 +2,6 @@
 #include "jobs/stream/stream_verbose.h"
 
 #include <math.h>
-#include <string.h>
 
 static bool wanted(void)
 {
@@ -30,10 +29,11 @@ void lw_stream_log_network(const char *model, const lw_stream_network *n)
     lw_log(LW_LOG_INFO, "stream", "model %s: kernels for %s, %d threads", model, n->now.dev->isa,
            lw_pool_size(n->now.dev->pool));
     lw_translator_print(&all, n->now.translator);
-    for (const char *line = lw_str_c(&all); *line && !lw_str_starts(line, "-- memory");) {
-        const size_t len = strcspn(line, "\n");
+    size_t len;
+    for (const char *rest = all.s, *line; (line = lw_str_word(&rest, '\n', &len));) {
+        if (lw_str_starts(line, "-- memory"))
+            break;
         lw_log(LW_LOG_INFO, "stream", "%.*s", (int)len, line);
-        line += len + (line[len] == '\n');
     }
 }
 

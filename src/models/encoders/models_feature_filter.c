@@ -28,14 +28,14 @@ static bool names_map(const char *word, const char *map)
 static bool is_selected(const char *list, const char *map, bool *used, int most)
 {
     bool found = false;
-    for (int i = 0; *list && i < most; i++) {
+    size_t n;
+    const char *at;
+    for (int i = 0; i < most && (at = lw_str_word(&list, ',', &n)); i++) {
         char word[32] = "";
-        size_t n = strcspn(list, ",");
         if (n < sizeof word)
-            memcpy(word, list, n);
+            memcpy(word, at, n);
         if (names_map(word, map))
             found = used[i] = true;
-        list += n + (list[n] == ',');
     }
     return found;
 }
@@ -70,14 +70,13 @@ static int check_used(const char *list, const bool *used, const lw_feature_set *
             lw_str_addf(&have, "%s%s", have.len ? ", " : "", s->key[k].map);
         last = s->key[k].map;
     }
-    for (int i = 0; *list; i++) {
-        size_t n = strcspn(list, ",");
+    size_t n;
+    const char *word;
+    for (int i = 0; (word = lw_str_word(&list, ',', &n)); i++)
         if (!used[i])
             return lw_fail(LW_EUSAGE,
                            "--feature-selected-stages: no key of '%.*s' here; the keys are of %s",
-                           (int)n, list, have.len ? lw_str_c(&have) : "no map");
-        list += n + (list[n] == ',');
-    }
+                           (int)n, word, have.len ? lw_str_c(&have) : "no map");
     return 0;
 }
 
