@@ -2,7 +2,6 @@
 /* Latents of pictures, encoded once and kept. */
 #include "session/session_latents.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,10 +210,8 @@ int lw_latents_fill(lw_latents *l, const lw_observer *obs)
 
 json_t *lw_latents_json(const lw_latents *l)
 {
-    char hash[24];
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)l->weights);
-    return json_pack("{s:s, s:s, s:i}", "autoencoder", l->spec, "hash", hash, "shrink",
-                     (int)l->coder.shrink);
+    return json_pack("{s:s, s:o, s:i}", "autoencoder", l->spec, "hash", lw_json_hash(l->weights),
+                     "shrink", (int)l->coder.shrink);
 }
 
 lw_latents_cost lw_latents_get_cost(const lw_latents *l, lw_str *note)

@@ -40,9 +40,7 @@ static int save_optimizer(const char *path, const lw_store *s)
 
 static json_t *hash_text(const lw_store *s, lw_slab slab)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)lw_store_hash(s, slab));
-    return json_string(text);
+    return lw_json_hash(lw_store_hash(s, slab));
 }
 
 static int save_state(const char *path, const lw_store *s, const lw_checkpoint *c)

@@ -38,11 +38,9 @@ static uint64_t hash_of(const lw_workload *l)
 
 static json_t *answer(const double at[5], uint64_t hash)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
-    return json_pack("{s:f, s:f, s:f, s:f, s:s}", "process_ms", 1e3 * (at[1] - at[0]), "load_ms",
+    return json_pack("{s:f, s:f, s:f, s:f, s:o}", "process_ms", 1e3 * (at[1] - at[0]), "load_ms",
                      1e3 * (at[2] - at[1]), "compile_ms", 1e3 * (at[3] - at[2]), "first_ms",
-                     1e3 * (at[4] - at[3]), "hash", text);
+                     1e3 * (at[4] - at[3]), "hash", lw_json_hash(hash));
 }
 
 static int start(const char *model, int threads, int32_t conv, lw_workload *workload,

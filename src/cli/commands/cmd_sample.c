@@ -68,18 +68,16 @@ static const lw_option options[] = {
 
 static void print_json(const lw_sample_config *c, const lw_sample_result *r)
 {
-    char hash[32];
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->hash);
     LW_CLEANUP(lw_json_drop)
-    json_t *j =
-        json_pack("{s:s, s:I, s:i, s:s, s:s, s:i, s:s, s:o*, s:I, s:s, s:I, s:f, s:f, s:I, s:s}",
-                  "output", c->output, "n", (json_int_t)r->n, "image_size", (int)r->image_size,
-                  "method", r->method, "sampler", r->sampler, "evaluations", (int)r->evaluations,
-                  "weights", r->averaged ? "ema" : "model", "step",
-                  r->step < 0 ? NULL : json_integer((json_int_t)r->step), "seed",
-                  (json_int_t)c->seed, "model_hash", hash, "parameters", (json_int_t)r->parameters,
-                  "seconds", r->seconds, "images_per_sec", r->images_per_second, "memory_bytes",
-                  (json_int_t)r->bytes, "precision", r->precision);
+    json_t *j = json_pack(
+        "{s:s, s:I, s:i, s:s, s:s, s:i, s:s, s:o*, s:I, s:o, s:I, s:f, s:f, s:I, s:s}", "output",
+        c->output, "n", (json_int_t)r->n, "image_size", (int)r->image_size, "method", r->method,
+        "sampler", r->sampler, "evaluations", (int)r->evaluations, "weights",
+        r->averaged ? "ema" : "model", "step",
+        r->step < 0 ? NULL : json_integer((json_int_t)r->step), "seed", (json_int_t)c->seed,
+        "model_hash", lw_json_hash(r->hash), "parameters", (json_int_t)r->parameters, "seconds",
+        r->seconds, "images_per_sec", r->images_per_second, "memory_bytes", (json_int_t)r->bytes,
+        "precision", r->precision);
     LW_CLEANUP(lw_json_drop) json_t *more = lw_sample_options(c, r->kind);
     json_object_update(j, more);
     lw_cli_print_result(j);

@@ -13,17 +13,10 @@ static const char *path_of(const drift_run *r, lw_str *path, const char *name)
     return lw_path_join(path, r->c.train.output_dir, name);
 }
 
-static json_t *hash_json(const void *data, size_t n)
-{
-    char text[20];
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)lw_hash64(data, n));
-    return json_string(text);
-}
-
 static json_t *hash_of(const json_t *j)
 {
     char *text = j ? json_dumps(j, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
-    json_t *hash = text ? hash_json(text, strlen(text)) : json_null();
+    json_t *hash = text ? lw_json_hash(lw_hash_name(text)) : json_null();
     free(text);
     return hash;
 }
@@ -122,12 +115,10 @@ static json_t *alpha_json(const json_t *rows)
 static json_t *provider_json(const drift_run *r)
 {
     const lw_dataset *d = r->g.p.data;
-    char print[20];
-    snprintf(print, sizeof print, "%016llx", (unsigned long long)d->content);
-    return json_pack("{s:s, s:s, s:{s:I, s:i, s:i, s:i, s:i, s:b}}", "source", d->spec,
-                     "manifest_fingerprint", print, "config", "rows", (json_int_t)d->n, "height",
-                     (int)d->h, "width", (int)d->w, "channels", (int)d->channels, "classes",
-                     (int)d->classes, "mirrored", (int)r->draws.flip);
+    return json_pack("{s:s, s:o, s:{s:I, s:i, s:i, s:i, s:i, s:b}}", "source", d->spec,
+                     "manifest_fingerprint", lw_json_hash(d->content), "config", "rows",
+                     (json_int_t)d->n, "height", (int)d->h, "width", (int)d->w, "channels",
+                     (int)d->channels, "classes", (int)d->classes, "mirrored", (int)r->draws.flip);
 }
 
 static json_t *compile_json(const drift_run *r)
@@ -183,7 +174,7 @@ static json_t *summary_json(const drift_run *r, const lw_train_result *out, cons
         "s:o, "
         "s:f, s:f, s:n}",
         "device", r->g.p.dev->name, "seed", (json_int_t)c->seed, "config_hash",
-        c->command_line ? hash_json(c->command_line, strlen(c->command_line)) : json_null(),
+        c->command_line ? lw_json_hash(lw_hash_name(c->command_line)) : json_null(),
         "resolved_config_hash", hash_of(c->options), "resume_from",
         c->resume_from    ? c->resume_from
         : out->first_step ? c->output_dir

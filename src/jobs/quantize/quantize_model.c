@@ -210,16 +210,14 @@ static int copy_model(const quantizing *q, const char *dir)
 
 static int write_folder(const quantizing *q, const char *dir)
 {
-    char hash[32];
     LW_CLEANUP(lw_quantization_free) lw_quantization *before = NULL;
     LW_TRY(lw_quantization_find(q->net->dir, &before));
-    snprintf(hash, sizeof hash, "%016llx",
-             (unsigned long long)lw_store_hash(q->net->store, LW_SLAB_PARAM));
     LW_CLEANUP(lw_json_drop)
     json_t *about = json_pack(
-        "{s:o, s:s, s:s, s:o, s:s, s:I, s:s, s:f, s:I}", "source", lw_json_name(q->c->source),
-        "weights", lw_weights_averaged(q->net->dir, before) ? "ema" : "model", "model_hash", hash,
-        "data", lw_json_name(q->c->calibration ? q->c->calibration : "noise"), "inputs", q->in.what,
+        "{s:o, s:s, s:o, s:o, s:s, s:I, s:s, s:f, s:I}", "source", lw_json_name(q->c->source),
+        "weights", lw_weights_averaged(q->net->dir, before) ? "ema" : "model", "model_hash",
+        lw_json_hash(lw_store_hash(q->net->store, LW_SLAB_PARAM)), "data",
+        lw_json_name(q->c->calibration ? q->c->calibration : "noise"), "inputs", q->in.what,
         "evaluations", (json_int_t)q->out->evaluations, "range", rules[q->c->rule], "percentile",
         q->c->percentile, "seed", (json_int_t)q->c->seed);
     if (!about)

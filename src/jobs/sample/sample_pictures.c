@@ -97,17 +97,17 @@ static void add_options(const sampling *s, json_t *notes)
 
 static json_t *notes(const sampling *s)
 {
-    char step[32], seed[32], hash[32], evaluations[16];
+    char step[32], seed[32], evaluations[16];
     snprintf(step, sizeof step, "%lld", (long long)s->source->step);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->c->seed);
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->source->hash);
     snprintf(evaluations, sizeof evaluations, "%d", (int)lw_sampler_evaluations(s->sampler));
-    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s}", "precision",
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s*, s:o, s:s}", "precision",
                           lw_precision_name(s->c->precision), "Software", "leeway", "method",
                           lw_method_name(s->source->method), "sampler",
                           lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)), "evaluations",
                           evaluations, "seed", seed, "step", s->source->step < 0 ? NULL : step,
-                          "model_hash", hash, "weights", s->source->averaged ? "ema" : "model");
+                          "model_hash", lw_json_hash(s->source->hash), "weights",
+                          s->source->averaged ? "ema" : "model");
     add_options(s, o);
     return o;
 }

@@ -2,21 +2,17 @@
 /* Model folders of knowledge graph embeddings: config.json and model.safetensors. */
 #include "models/models.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const class_names[LW_KGE_KINDS] = {"TransE", "RotatE", "ComplEx", "DistMult"};
 
 json_t *lw_kge_to_json(const lw_kge_config *c)
 {
-    char names[24];
-    snprintf(names, sizeof names, "%016" PRIx64, c->names);
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:f, s:f, s:s}", "model_type", "kge",
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:f, s:f, s:o}", "model_type", "kge",
                      "model", class_names[c->kind], "entities", c->entities, "relations",
                      c->relations, "embedding_dim", c->dim, "norm", c->norm, "inverse_relations",
                      c->inverse, "gamma", (double)c->gamma, "embedding_range", (double)c->range,
-                     "names", names);
+                     "names", lw_json_hash(c->names));
 }
 
 static int read_kind(const json_t *j, const char *where, int32_t *out)

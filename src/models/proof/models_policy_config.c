@@ -2,8 +2,6 @@
 /* The policy's configuration and its config.json. */
 #include "models/models.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const atom_words[LW_POLICY_ATOMS] = {
@@ -105,7 +103,6 @@ float lw_policy_scale(const lw_policy_config *c, int32_t n)
 
 json_t *lw_policy_to_json(const lw_policy_config *c)
 {
-    char names[24];
     json_t *j = json_pack(
         "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:s, s:b, s:b, s:f, s:f}",
         "_class_name", "LeewayPolicy", "constants", c->constants, "predicates", c->predicates,
@@ -114,8 +111,7 @@ json_t *lw_policy_to_json(const lw_policy_config *c)
         "state_embedder", state_words[c->state], "constant_rows", constant_words[c->constants_as],
         "use_l2_norm", c->l2_norm, "sqrt_scale", c->sqrt_scale, "temperature",
         (double)c->temperature, "dropout", (double)c->dropout);
-    snprintf(names, sizeof names, "%016" PRIx64, c->names);
-    if (j && c->names && json_object_set_new(j, "names", json_string(names)) < 0)
+    if (j && c->names && json_object_set_new(j, "names", lw_json_hash(c->names)) < 0)
         lw_json_drop(&j);
     return j;
 }
