@@ -13,11 +13,31 @@
 /* clang-format off */
 
 /* Of a struct T with an lw_train_config `field`. */
-#define LW_RESCHEDULE_OPTION(T, field)                                                             \
+#define LW_RESUME_OPTIONS(T, field)                                                                \
+    {LW_OPT(T, field.resume), .name = "resume", .fallback = "false", .group = "Run",               \
+     .transient = true, .help = "go on from the last checkpoint of --output-dir"},                 \
+    {LW_OPT(T, field.resume_from), .name = "resume-from", .path = LW_PATH_IN, .unit = "dir",       \
+     .group = "Run", .transient = true, .help = "go on from this run or checkpoint"}
+
+#define LW_CHECKPOINT_OPTIONS(T, field, what)                                                      \
     {LW_OPT(T, field.reschedule), .name = "reschedule", .fallback = "false", .group = "Run",       \
      .transient = true,                                                                            \
      .help = "going on, let the learning rate follow other --steps or another schedule; noted in " \
-             "config.yaml and the checkpoints"}
+             "config.yaml and the checkpoints"},                                                   \
+    {LW_OPT(T, field.save_every), .name = "save-every", .resume = LW_RESUME_FREE, .max = 1e12,     \
+     .fallback = "0", .unit = what, .group = "Run",                                                \
+     .help = "checkpoint interval; 0: at the end only"},                                           \
+    {LW_OPT(T, field.keep_last_k_checkpoints), .name = "keep-last-k-checkpoints",                  \
+     .resume = LW_RESUME_FREE, .max = 1e6, .fallback = "0", .group = "Run",                        \
+     .help = "remove older checkpoints; 0: keep all"}
+
+#define LW_SCHEDULE_OPTIONS(T, field, d_schedule, d_floor)                                         \
+    {LW_OPT(T, field.scheduler), .name = "scheduler", .resume = LW_RESUME_SCHEDULE,                \
+     .choices = "constant|cosine", .fallback = d_schedule, .group = "Optimiser",                   \
+     .help = "learning rate after the warm-up"},                                                   \
+    {LW_OPT(T, field.lr_floor), .name = "lr-floor", .resume = LW_RESUME_SCHEDULE, .max = 1,        \
+     .fallback = d_floor, .group = "Optimiser",                                                    \
+     .help = "share of the learning rate at the end of cosine"}
 
 #define LW_LEAF_OPTION(T, field, what)                                                             \
     {LW_OPT(T, field.leaf_size), .name = "leaf-size", .min = 0, .max = 1 << 24, .fallback = "0",   \
@@ -49,10 +69,7 @@
      .group = "Run",                                                                               \
      .help = "instead of --steps: as many as fit at a pace measured once, before the first; a "   \
              "machine that gets busier ends later"},                                               \
-    {LW_OPT(T, train.resume), .name = "resume", .fallback = "false", .group = "Run",               \
-     .transient = true, .help = "go on from the last checkpoint of --output-dir"},                 \
-    {LW_OPT(T, train.resume_from), .name = "resume-from", .path = LW_PATH_IN, .unit = "dir", .group = "Run",           \
-     .transient = true, .help = "go on from this run or checkpoint"},                              \
+    LW_RESUME_OPTIONS(T, train),                                                                   \
     {LW_OPT(T, train.init_from), .name = "init-from", .path = LW_PATH_IN, .unit = "source", .group = "Run",           \
      .help = "begin with the weights of this run, checkpoint, model folder (diffusers' too) or "   \
              "file of the same network, and its average as a copy of them; optimiser and schedule "\
@@ -60,12 +77,7 @@
     {LW_OPT(T, train.init_weights), .name = "init-weights", .choices = "model|ema",                \
      .fallback = "ema", .group = "Run",                                                            \
      .help = "of a checkpoint of --init-from: those of its last step, or averaged ones"},          \
-    LW_RESCHEDULE_OPTION(T, train),                                                                \
-    {LW_OPT(T, train.save_every), .name = "save-every", .resume = LW_RESUME_FREE, .min = 0, .max = 1e12, .fallback = "0",    \
-     .unit = "steps", .group = "Run", .help = "checkpoint interval; 0: at the end only"},          \
-    {LW_OPT(T, train.keep_last_k_checkpoints), .name = "keep-last-k-checkpoints", .resume = LW_RESUME_FREE, .min = 0,        \
-     .max = 1e6, .fallback = "0", .group = "Run",                                                  \
-     .help = "remove older checkpoints; 0: keep all"},                                             \
+    LW_CHECKPOINT_OPTIONS(T, train, "steps"),                                                      \
     {LW_OPT(T, train.log_every), .name = "log-every", .resume = LW_RESUME_FREE, .min = 1, .max = 1e9, .fallback = "10",      \
      .unit = "steps", .group = "Run",                                                              \
      .help = "interval of metrics.jsonl, loss_log.csv and TensorBoard rows"},                      \
@@ -92,10 +104,7 @@
              "as large and a --weight-decay, here of the gradient, a hundredth"},                  \
     {LW_OPT(T, train.momentum), .name = "momentum", .min = 0, .max = 0.9999,                       \
      .fallback = "0.9", .group = "Optimiser", .help = "of sgd"},                                   \
-    {LW_OPT(T, train.scheduler), .name = "scheduler", .resume = LW_RESUME_SCHEDULE, .choices = "constant|cosine",                \
-     .fallback = d_schedule, .group = "Optimiser", .help = "learning rate after the warm-up"},     \
-    {LW_OPT(T, train.lr_floor), .name = "lr-floor", .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1, .fallback = d_floor,       \
-     .group = "Optimiser", .help = "share of the learning rate at the end of cosine"},             \
+    LW_SCHEDULE_OPTIONS(T, train, d_schedule, d_floor),                                            \
     {LW_OPT(T, train.warmup_steps), .name = "warmup-steps", .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1e9,                  \
      .fallback = d_warmup, .group = "Optimiser", .help = "linear warm-up"},                        \
     {LW_OPT(T, train.adam_beta1), .name = "adam-beta1", .min = 0, .max = 0.99999,                  \
