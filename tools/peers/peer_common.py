@@ -228,7 +228,7 @@ def error(row, files, y):
         want = np.load(files.path("y64.npy"))[:row.batch]
     else:
         return None
-    return relative(y[:len(want)], want)
+    return relative(y[:len(want)], want[:len(y)])
 
 
 def time_embedding(t, channels=128):

@@ -224,12 +224,13 @@ def encoder_reference(files, net):
         return torch.cat([module(x[i:i + 1].double()) for i in range(len(x))]).numpy()
 
 
-def pictures(row, side):
-    """In [-1, 1]; of live video those of bytes."""
+def pictures(net, side):
+    """In [-1, 1], as many as any row takes; of live video those of bytes."""
     rng = np.random.default_rng(2)
-    if row.net == "live_128":
-        return (rng.integers(0, 256, (row.batch, 3, side, side)) / 127.5 - 1).astype(np.float32)
-    return rng.uniform(-1, 1, (row.batch, 3, side, side)).astype(np.float32)
+    shape = (max(r.batch for r in peer_rows.ROWS if r.net == net), 3, side, side)
+    if net == "live_128":
+        return (rng.integers(0, 256, shape) / 127.5 - 1).astype(np.float32)
+    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 def quantize_encoder(files, net, folder):
@@ -249,7 +250,7 @@ def prepare_encoder(files, row):
     net, side = row.net, encoder_peer.NETS[row.net].side
     os.makedirs(files.encoder(net), exist_ok=True)
     make(files.encoder(net, "model"), net, lambda path: encoder_peer.write(net, path))
-    make(files.encoder(net, "x.npy"), net + "'s pictures", save(lambda: pictures(row, side)))
+    make(files.encoder(net, "x.npy"), net + "'s pictures", save(lambda: pictures(net, side)))
     if not encoder_peer.NETS[net].files:
         return
     make(files.encoder(net, "y64.npy"), net + " in double",

@@ -58,6 +58,13 @@ def encoder(net, precision, batch, samples, must, stretch, share=1.0):
                net, samples=samples, warm=1, must=must, stretch=stretch, share=share)
 
 
+def alone(net, precision, samples, must=1.0, stretch=1.3):
+    """One picture of an encoder that has a row of eight: weights are then most of what is read."""
+    row = encoder(net, precision, 1, samples, must, stretch)
+    row.name += "_b1"
+    return row
+
+
 def mc(name, title, pictures, passes, sites, must, stretch):
     return Row("mc_" + name, "mc", "%s: %d pictures x %d passes, bf16" % (title, pictures, passes),
                "bf16", pictures, "clip_b32", passes=passes, sites=sites, warm=0, must=must,
@@ -95,6 +102,15 @@ ROWS = [
     encoder("resnet50", "f32", 8, 5, 1.4, 1.8),
     encoder("resnet50", "bf16", 8, 8, 1.0, 1.3),
     encoder("resnet50", "int8", 8, 10, 1.0, 1.3),
+    alone("clip_b32", "f32", 25),
+    alone("clip_b32", "bf16", 40),
+    alone("clip_b32", "int8", 60),
+    alone("dinov2_b14", "f32", 5),
+    alone("dinov2_b14", "bf16", 10),
+    alone("dinov2_b14", "int8", 15),
+    alone("resnet50", "f32", 30),
+    alone("resnet50", "bf16", 50),
+    alone("resnet50", "int8", 80),
     encoder("inception_fid", "f32", 8, 3, 1.2, 1.6),
     encoder("taef2_256", "f32", 1, 3, 1.5, 2.0),
     encoder("taef2_256", "bf16", 1, 5, 1.5, 2.0),
