@@ -96,23 +96,11 @@ static int write_picture(const lw_dataset *d, const char *dir, int64_t i)
     return bytes.failed ? LW_ENOMEM : write_file(lw_path_join(&path, dir, name), &bytes);
 }
 
-static int check_empty(const char *dir)
-{
-    char **names = NULL;
-    size_t n = 0;
-    if (!lw_path_is_dir(dir))
-        return 0;
-    LW_TRY(lw_list_dir(dir, &names, &n));
-    lw_list_free(&names, n);
-    return n == 0 ? 0
-                  : lw_fail(LW_EUSAGE, "%s holds something already: choose another --output", dir);
-}
-
 static int write_pictures(const lw_dataset *d, const char *dir, const lw_observer *obs)
 {
     LW_CLEANUP(lw_new_dir_drop) lw_new_dir out = {0};
     LW_TRY(lw_channels_check(dir, d->channels, 3));
-    LW_TRY(check_empty(dir));
+    LW_TRY(lw_output_check("--output", dir, LW_OUT_NEW_DIR));
     LW_TRY(lw_new_dir_begin(&out, dir, false));
     for (int64_t i = 0; i < d->n; i++) {
         LW_TRY(write_picture(d, lw_str_c(&out.tmp), i));

@@ -37,7 +37,7 @@ out_has 'BF16'
 
 # refusals, after which nothing is there
 expect 2 convert net --to timm --output-dir timm
-err_has 'timm is there already'
+err_has '--output-dir timm: holds something already'
 expect 2 convert net --to keras --output-dir k
 expect 2 convert net --to hf
 expect 3 convert own --to hf --output-dir k

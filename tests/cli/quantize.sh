@@ -70,14 +70,15 @@ expect 0 profile q-prepared --runs 1
 expect 2 run enc --input g.npy --precision int8 --output i.npy
 err_has 'leeway quantize'
 
-expect 2 quantize ddpm --output-dir enc/checkpoints/last
-err_has 'another model'
-# weights alone are a model, too: they were replaced
-mkdir weights-only
-cp prepared/model.safetensors weights-only
-expect 2 quantize enc --calibration synth:16 --n 8 --output-dir weights-only
-err_has 'weights-only holds another model'
-cmp -s prepared/model.safetensors weights-only/model.safetensors || fails 'the weights of another model were replaced'
+# into a folder that holds something nothing is mixed, be it another model or another quantised one; said before the pictures are read
+for full in enc/checkpoints/last q-last; do
+    (cd $full && find . -type f -exec cksum {} +) >before.txt
+    expect 2 quantize enc --calibration folder:nowhere --output-dir $full
+    err_has "--output-dir $full: holds something already: choose another"
+    (cd $full && find . -type f -exec cksum {} +) | cmp -s before.txt || fails "$full has other files"
+done
+expect 2 quantize drift --n 4
+err_has '--output-dir drift-int8: holds something already'
 
 # weights in a file that is no .safetensors come along as one
 cp -r prepared torch

@@ -171,6 +171,9 @@ static void probing_changes_nothing(void **state)
     assert_int_equal(lw_output_check("--x", path, LW_OUT_EITHER), 0);
     assert_int_equal(lw_output_check("--x", "/dev/null", LW_OUT_FILE), 0);
     assert_int_equal(lw_output_check("--x", "/dev/null", LW_OUT_DIR), LW_EIO);
+    assert_int_equal(lw_output_check("--x", dir, LW_OUT_NEW_DIR), LW_EUSAGE);
+    assert_int_equal(lw_output_check("--x", path, LW_OUT_NEW_DIR), 0);
+    assert_int_equal(lw_output_check("--x", "/dev/null", LW_OUT_NEW_DIR), LW_EIO);
     assert_int_equal(lw_output_check("--x", "/proc/none", LW_OUT_FILE), LW_EIO);
     assert_true(lw_str_starts(lw_errmsg(), "--x /proc/none: cannot create: "));
     assert_int_equal(lw_list_dir(dir, &names, &n), 0);

@@ -287,8 +287,21 @@ static int probe(const char *path, lw_out_kind kind)
     return 0;
 }
 
+static int check_empty(const char *path)
+{
+    char **names = NULL;
+    size_t n = 0;
+    if (!lw_path_is_dir(path))
+        return 0;
+    LW_TRY(lw_list_dir(path, &names, &n));
+    lw_list_free(&names, n);
+    return n == 0 ? 0 : lw_fail(LW_EUSAGE, "%s: holds something already: choose another", path);
+}
+
 int lw_output_check(const char *what, const char *path, lw_out_kind kind)
 {
-    int rc = probe(path, kind);
+    int rc = probe(path, kind == LW_OUT_NEW_DIR ? LW_OUT_DIR : kind);
+    if (rc == 0 && kind == LW_OUT_NEW_DIR)
+        rc = check_empty(path);
     return rc < 0 ? lw_fail_in(rc, "%s ", what) : 0;
 }

@@ -71,8 +71,8 @@ bool lw_path_is_special(const char *path);
 
 /* Can an output be written? Asked before the work that makes it: nothing is changed. A file needs
  * its directory; missing directories are made later. LW_EIO names `what` ("--output") and the
- * cause. */
-typedef enum lw_out_kind { LW_OUT_FILE, LW_OUT_DIR, LW_OUT_EITHER } lw_out_kind;
+ * cause; LW_EUSAGE: a new directory is there and holds something. */
+typedef enum lw_out_kind { LW_OUT_FILE, LW_OUT_DIR, LW_OUT_EITHER, LW_OUT_NEW_DIR } lw_out_kind;
 int lw_output_check(const char *what, const char *path, lw_out_kind kind);
 
 typedef struct lw_new_dir {

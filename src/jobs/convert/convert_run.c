@@ -28,22 +28,6 @@ static lw_elem choose_type(int32_t asked, lw_elem source, const lw_network_form 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static int check_output(const char *dir)
-{
-    char **names = NULL;
-    size_t n = 0;
-    LW_TRY(lw_output_check("--output-dir", dir, LW_OUT_DIR));
-    if (!lw_path_is_dir(dir))
-        return 0;
-    LW_TRY(lw_list_dir(dir, &names, &n));
-    lw_list_free(&names, n);
-    return n == 0 ? 0
-                  : lw_fail(LW_EUSAGE,
-                            "%s is there already and holds something: choose another "
-                            "--output-dir",
-                            dir);
-}
-
 static int add_file(lw_convert_result *out, const char *name)
 {
     return json_array_append_new(out->files, json_string(name)) == 0 ? 0 : LW_ENOMEM;
@@ -87,7 +71,7 @@ static int convert(const lw_convert_config *c, lw_network_form *f, lw_convert_re
 {
     LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
     LW_CLEANUP(lw_network_close) lw_network *n = NULL;
-    LW_TRY(check_output(c->output_dir));
+    LW_TRY(lw_output_check("--output-dir", c->output_dir, LW_OUT_NEW_DIR));
     LW_TRY(lw_network_open(c->source, true, &n));
     LW_TRY(lw_network_form_of(n, (lw_library)c->to, f));
     LW_TRY(look_at_source(n, f, out));
@@ -143,7 +127,7 @@ static int convert_onnx(const lw_convert_config *c, lw_convert_result *out)
     LW_CLEANUP(lw_network_close) lw_network *n = NULL;
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_CLEANUP(lw_str_clear) lw_str model = {0}, path = {0};
-    LW_TRY(check_output(c->output_dir));
+    LW_TRY(lw_output_check("--output-dir", c->output_dir, LW_OUT_NEW_DIR));
     LW_TRY(lw_network_open(c->source, true, &n));
     LW_TRY(check_onnx(c));
     int32_t side = lw_network_side(n, c->image_size);

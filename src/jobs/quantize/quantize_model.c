@@ -48,19 +48,6 @@ static int default_output(const char *source, lw_str *path)
     return path->failed ? LW_ENOMEM : 0;
 }
 
-/* With weights that this command did not write. */
-static bool holds_model(const char *dir)
-{
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    if (!lw_path_is_dir(dir) || lw_path_exists(lw_path_join(&path, dir, "quantization.json")))
-        return false;
-    if (lw_path_exists(lw_path_join(&path, dir, "config.json")) ||
-        lw_model_weights_find(dir, &path) == 0)
-        return true;
-    lw_errclear();
-    return false;
-}
-
 /* SOURCE-int8 beside the source, unless said otherwise; never the source itself. */
 static int choose_output(quantizing *q)
 {
@@ -74,10 +61,7 @@ static int choose_output(quantizing *q)
         return lw_fail(LW_EUSAGE, "--output-dir is longer than %zu characters",
                        sizeof q->out->output_dir - 1);
     snprintf(q->out->output_dir, sizeof q->out->output_dir, "%s", lw_str_c(&path));
-    if (holds_model(q->out->output_dir))
-        return lw_fail(LW_EUSAGE, "%s holds another model: choose another --output-dir",
-                       q->out->output_dir);
-    return lw_output_check("--output-dir", q->out->output_dir, LW_OUT_DIR);
+    return lw_output_check("--output-dir", q->out->output_dir, LW_OUT_NEW_DIR);
 }
 
 /* All edges are outputs and stay in memory together. */
@@ -262,8 +246,8 @@ static int run(quantizing *q)
     LW_TRY(lw_session_device_with(q->c->threads, q->c->conv, &q->dev));
     lw_pool_watch(q->dev->pool, q->obs);
     LW_TRY(lw_network_open(q->c->source, q->c->ema, &q->net));
-    LW_TRY(lw_quantize_inputs_open(&q->in, q->c, q->dev, q->net));
     LW_TRY(choose_output(q));
+    LW_TRY(lw_quantize_inputs_open(&q->in, q->c, q->dev, q->net));
     LW_TRY(build(q));
     LW_TRY(measure(q));
     LW_TRY(choose(q));
