@@ -53,7 +53,7 @@ static int open_sampler(lw_device *device, const lw_network *n, lw_sampler_opts 
     LW_CLEANUP(lw_quantization_free) lw_quantization *ranges = NULL;
     LW_TRY(lw_generator_check(n));
     LW_TRY(lw_network_method(n, &o->method, &diffusion));
-    LW_TRY(lw_quantization_need(n->dir, o->precision, &ranges));
+    LW_TRY(lw_quantization_need(n, o->precision, &ranges));
     o->diffusion = diffusion;
     o->calibration = lw_quantization_ranges(ranges);
     return lw_sampler_new(device, n, o, out);

@@ -104,7 +104,7 @@ int lw_forward_new(lw_device *dev, const lw_network *n, const lw_forward_opts *o
     LW_TRY(lw_graph_new(&g));
     LW_TRY(lw_network_build(n, g, o->batch, h, w, o->output));
     LW_TRY(lw_quantization_find(o->ranges ? o->ranges : n->dir, &quant));
-    LW_TRY(lw_precision_check(o->precision, quant, n->dir));
+    LW_TRY(lw_precision_check(o->precision, quant, n, n->dir));
     const lw_compile_opts c = {
         .opt = 1, .precision = (lw_num)o->precision, .calibration = lw_quantization_ranges(quant)};
     LW_TRY(lw_forward_of(dev, &g, &c, LW_SLAB_PARAM, n->dir, out));

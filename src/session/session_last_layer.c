@@ -81,7 +81,7 @@ int lw_last_layer_new(lw_device *dev, const lw_network *n, int32_t height, int32
     LW_TRY(describe(l, g, &taps, &f, &y));
     lw_graph_output_add(g, "f", f, LW_NOVAL);
     lw_graph_output_add(g, "y", y, LW_NOVAL);
-    LW_TRY(lw_quantization_need(n->dir, precision, &quant));
+    LW_TRY(lw_quantization_need(n, precision, &quant));
     const lw_compile_opts c = {
         .opt = 1, .precision = (lw_num)precision, .calibration = lw_quantization_ranges(quant)};
     LW_TRY(lw_forward_of(dev, &g, &c, LW_SLAB_PARAM, n->dir, &l->forward));

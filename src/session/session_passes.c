@@ -229,7 +229,7 @@ int lw_passes_new(lw_device *dev, const lw_network *n, const lw_passes_opts *o, 
     p->network = n;
     p->dev = dev;
     p->o = *o;
-    LW_TRY(lw_quantization_need(n->dir, o->precision, &p->quant));
+    LW_TRY(lw_quantization_need(n, o->precision, &p->quant));
     LW_TRY(make_prefix(p));
     LW_TRY(lw_passes_set_rows(p, o->rows));
     LW_TRY(make_places(p));

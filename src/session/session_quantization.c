@@ -22,14 +22,29 @@ const char *lw_precision_name(int32_t num)
     return names[num];
 }
 
-int lw_precision_check(int32_t num, const lw_quantization *q, const char *name)
+/* Or says nothing of weights, as files made by hand may. */
+static bool measured_with(const lw_quantization *q, const lw_store *s)
 {
-    if (num != LW_NUM_S8 || q)
+    const json_t *hash = json_object_get(json_object_get(q->tree, "calibration"), "model_hash");
+    LW_CLEANUP(lw_json_drop) json_t *have = lw_json_hash(lw_store_hash(s, LW_SLAB_PARAM));
+    return !hash || json_equal(hash, have);
+}
+
+int lw_precision_check(int32_t num, const lw_quantization *q, const lw_network *n, const char *name)
+{
+    if (num != LW_NUM_S8)
         return 0;
-    return lw_fail(LW_EUSAGE,
-                   "%s has no %s: int8 needs measured ranges. Make a model folder with them: "
-                   "leeway quantize %s",
-                   name, file_name, name);
+    if (!q)
+        return lw_fail(LW_EUSAGE,
+                       "%s has no %s: int8 needs measured ranges. Make a model folder with them: "
+                       "leeway quantize %s",
+                       name, file_name, name);
+    return measured_with(q, n->store)
+               ? 0
+               : lw_fail(LW_EFORMAT,
+                         "%s: %s holds ranges of other weights. Measure those of these: leeway "
+                         "quantize %s",
+                         name, file_name, name);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -86,10 +101,10 @@ int lw_quantization_find(const char *dir, lw_quantization **out)
     return 0;
 }
 
-int lw_quantization_need(const char *dir, int32_t precision, lw_quantization **out)
+int lw_quantization_need(const lw_network *n, int32_t precision, lw_quantization **out)
 {
-    LW_TRY(lw_quantization_find(dir, out));
-    return lw_precision_check(precision, *out, dir);
+    LW_TRY(lw_quantization_find(n->dir, out));
+    return lw_precision_check(precision, *out, n, n->dir);
 }
 
 void lw_quantization_free(lw_quantization **pp)

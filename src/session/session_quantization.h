@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "models/models.h"
 #include "plan/plan.h"
 
 /* The values of --precision, in the order of lw_num. */
@@ -29,8 +30,8 @@ typedef struct lw_edge_seen {
 /* quantization.json of a model folder; *out stays NULL when there is none. LW_EFORMAT: what is
  * wrong with it. */
 int lw_quantization_find(const char *dir, lw_quantization **out);
-/* The same for a network in that precision: LW_EUSAGE, saying what to do, where int8 has none. */
-int lw_quantization_need(const char *dir, int32_t precision, lw_quantization **out);
+/* The same for a network in that precision; errors of lw_precision_check. */
+int lw_quantization_need(const lw_network *n, int32_t precision, lw_quantization **out);
 void lw_quantization_free(lw_quantization **pp);
 /* What lw_compile wants; NULL for NULL. Lives as long as q. */
 const lw_calibration *lw_quantization_ranges(const lw_quantization *q);
@@ -42,7 +43,9 @@ bool lw_weights_averaged(const char *dir, const lw_quantization *q);
 /* Writes dir/quantization.json. about: borrowed, says how it was made. */
 int lw_quantization_save(const char *dir, const lw_edge_seen *edge, int32_t n, json_t *about);
 
-/* LW_EUSAGE, saying what to do, when `name` is asked for in int8 and was not quantised. */
-int lw_precision_check(int32_t num, const lw_quantization *q, const char *name);
+/* In int8 only, saying what to do: LW_EUSAGE, `name` was not quantised; LW_EFORMAT, q was measured with
+ * other weights than those of n, which may be NULL where q is. */
+int lw_precision_check(int32_t num, const lw_quantization *q, const lw_network *n,
+                       const char *name);
 
 #endif

@@ -33,7 +33,7 @@ static int make_plan(lw_translator *t, lw_device *dev, bool back, lw_forward **o
     const char *name = t->net ? t->net->dir : t->coder.encoder ? t->coder.encoder->dir : "identity";
     if (t->net)
         LW_TRY(lw_quantization_find(name, &quant));
-    LW_TRY(lw_precision_check(t->o.precision, quant, name));
+    LW_TRY(lw_precision_check(t->o.precision, quant, t->net, name));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(back ? lw_translator_build_back(t, g, latent_type(t)) : lw_translator_build(t, g));
     const lw_compile_opts o = {.opt = 1,

@@ -110,6 +110,24 @@ echo '{"version": 1, "edges": {"x": {"scale": 1, "zero": 3}}}' > q-enc/quantizat
 expect 3 run q-enc --input g.npy --precision int8 --output i.npy
 err_has 'none of the 1 calibrated weights'
 
+# ranges of the same network with other weights are refused in int8, by whatever reads them
+expect 0 train encoder --data synth:16 --limit 64 --width 8 --stages 2 --norm-groups 4 --batch-size 4 --steps 2 \
+    --output-dir enc2
+expect 0 quantize enc2 --calibration synth:16 --n 8 --output-dir q-enc2
+cp q-enc2/quantization.json q-enc # as measured for enc2
+for reader in 'run q-enc --input g.npy --output i.npy' 'encode q-enc --data synth:16 --limit 4 --output i.npy' \
+    'inspect q-enc --pass precision' 'mc synth:16 --models q-enc --num-images 4 --output-dir i' \
+    'fid synth:16 synth:16 --encoder q-enc'; do
+    # shellcheck disable=SC2086
+    expect 3 $reader --precision int8
+    err_has 'q-enc: quantization.json holds ranges of other weights. Measure those of these: leeway quantize q-enc'
+done
+expect 0 run q-enc --input g.npy --output i.npy
+cp q-last/quantization.json q-noise
+expect 3 sample q-noise --n 1 --precision int8 --output bad.npy
+err_has 'q-noise: quantization.json holds ranges of other weights'
+expect 0 sample q-noise --n 1 --output bad.npy
+
 # ranges of an older version, of a part, broken ones
 one='{"version": 1, "edges": {"up_blocks.0.upsamplers.0.conv.weight": '
 cp drift-int8/quantization.json whole.json

@@ -72,7 +72,7 @@ static int check_side(const lw_source *a, const lw_source *b)
 /* What any of them must be, whatever it stands beside; gray: it makes such pictures. */
 static int check_one(const comparing *w, const lw_source *s, bool *gray)
 {
-    LW_TRY(lw_precision_check(w->c->precision, s->quant, s->name));
+    LW_TRY(lw_precision_check(w->c->precision, s->quant, s->net, s->name));
     LW_TRY(lw_channels_check(s->name, lw_picture_channels(s->net), 3));
     *gray |= lw_picture_channels(s->net) == 1;
     return check_side(w->drift, s);

@@ -57,7 +57,7 @@ int lw_job_inspect_graph(const lw_inspect_graph *c, lw_str *out)
     LW_TRY(check_pass(pass));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &dev));
     LW_TRY(lw_network_open(c->source, true, &net));
-    LW_TRY(lw_quantization_need(net->dir, c->precision, &quant));
+    LW_TRY(lw_quantization_need(net, c->precision, &quant));
     if (c->train || c->recompute) {
         if (c->precision == LW_NUM_S8)
             return lw_fail(LW_EUSAGE, "--precision int8 does not train");

@@ -212,7 +212,7 @@ static int describe(mc_model *m)
                        lw_str_c(&m->spec));
     if (c->precision == LW_NUM_S8) {
         LW_CLEANUP(lw_quantization_free) lw_quantization *quant = NULL;
-        LW_TRY(lw_quantization_need(m->net->dir, c->precision, &quant));
+        LW_TRY(lw_quantization_need(m->net, c->precision, &quant));
         json_object_set_new(m->about, "ranges_hash", lw_json_hash(lw_quantization_hash(quant)));
     }
     json_t *passes = json_array();

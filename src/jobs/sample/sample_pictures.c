@@ -257,7 +257,7 @@ static int open_all(sampling *s, const lw_observer *obs)
                                .precision = c->precision,
                                .batch = (int32_t)LW_MIN((int64_t)c->batch, c->n)};
     LW_TRY(lw_source_open(c->source, c->ema, &s->source));
-    LW_TRY(lw_precision_check(c->precision, s->source->quant, c->source));
+    LW_TRY(lw_precision_check(c->precision, s->source->quant, s->source->net, c->source));
     LW_TRY(lw_source_classes(s->source, c->classes, &s->list, &s->n_list));
     LW_TRY(check_output(c->output));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &s->dev));
