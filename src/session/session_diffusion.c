@@ -104,18 +104,19 @@ static int32_t time_of(const lw_diffusion *d, int32_t n, int32_t k)
     return (n - 1 - k) * (T / n) + d->steps_offset;
 }
 
-int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n)
+int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n, const char *what)
 {
     if (lw_diffusion_flows(d))
-        return lw_flow_check_steps(d, n);
+        return lw_flow_check_steps(d, n, what);
     if (n < 1 || n > d->timesteps)
-        return lw_fail(LW_EUSAGE, "--steps %d: this model's noise schedule has 1 to %d", (int)n,
+        return lw_fail(LW_EUSAGE, "%s %d: this model's noise schedule has 1 to %d", what, (int)n,
                        (int)d->timesteps);
     if (time_of(d, n, 0) >= d->timesteps)
         return lw_fail(LW_EUSAGE,
-                       "--steps %d: with the schedule's steps_offset of %d the first time would be "
+                       "%s %d: with the schedule's steps_offset of %d the first time would be "
                        "%d, beyond the last, %d",
-                       (int)n, (int)d->steps_offset, (int)time_of(d, n, 0), (int)d->timesteps - 1);
+                       what, (int)n, (int)d->steps_offset, (int)time_of(d, n, 0),
+                       (int)d->timesteps - 1);
     return 0;
 }
 
@@ -136,22 +137,23 @@ static int32_t solver_time_of(const lw_diffusion *d, int32_t n, int32_t k)
     return (n - k) * (T / (n + 1)) + d->steps_offset;
 }
 
-int lw_solver_check_steps(const lw_diffusion *d, int32_t n)
+int lw_solver_check_steps(const lw_diffusion *d, int32_t n, const char *what)
 {
     if (n < 1 || n > d->timesteps)
-        return lw_diffusion_check_steps(d, n);
+        return lw_diffusion_check_steps(d, n, what);
     if (solver_time_of(d, n, 0) >= d->timesteps)
         return lw_fail(LW_EUSAGE,
-                       "--steps %d: with the schedule's steps_offset of %d the first time of "
+                       "%s %d: with the schedule's steps_offset of %d the first time of "
                        "dpm-solver would be %d, beyond the last, %d",
-                       (int)n, (int)d->steps_offset, (int)solver_time_of(d, n, 0),
+                       what, (int)n, (int)d->steps_offset, (int)solver_time_of(d, n, 0),
                        (int)d->timesteps - 1);
     for (int32_t k = 1; k < n; k++)
         if (solver_time_of(d, n, k) >= solver_time_of(d, n, k - 1))
             return lw_fail(LW_EUSAGE,
-                           "--steps %d: with --timestep-spacing %s two evaluations of dpm-solver "
+                           "%s %d: with --timestep-spacing %s two evaluations of dpm-solver "
                            "would be at time %d; take fewer",
-                           (int)n, solver_spacing(d) == LW_SPACING_LEADING ? "leading" : "linspace",
+                           what, (int)n,
+                           solver_spacing(d) == LW_SPACING_LEADING ? "leading" : "linspace",
                            (int)solver_time_of(d, n, k));
     return 0;
 }

@@ -103,10 +103,10 @@ json_t *lw_diffusion_to_json(const lw_noise_schedule *s);
 /* Ours as "leeway_timesteps" in a config.json, and where no scheduler_config.json (`alone`) says them and they are not
  * the usual ones "leeway_beta_schedule", "leeway_prediction"; of a flow, which "leeway_method" says, "leeway_shift". */
 int lw_diffusion_note(const lw_noise_schedule *s, bool alone, json_t *config);
-/* LW_EUSAGE: n evaluations have no times in this schedule. */
-int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n);
+/* LW_EUSAGE: n evaluations have no times in this schedule. what: the option that asks for them ("--steps"). */
+int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n, const char *what);
 /* The same of DPM-Solver, whose times must differ. */
-int lw_solver_check_steps(const lw_diffusion *d, int32_t n);
+int lw_solver_check_steps(const lw_diffusion *d, int32_t n, const char *what);
 
 /* One reverse step: kernels/reverse/reverse.h says what it computes. */
 typedef struct lw_diffusion_move {

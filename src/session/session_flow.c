@@ -32,10 +32,10 @@ double lw_flow_time(const lw_diffusion *d, int32_t k, double mean, double std)
     return lw_flow_noise(d, u);
 }
 
-int lw_flow_check_steps(const lw_diffusion *d, int32_t n)
+int lw_flow_check_steps(const lw_diffusion *d, int32_t n, const char *what)
 {
     if (n < 1 || n > d->timesteps)
-        return lw_fail(LW_EUSAGE, "--steps %d: this rectified flow is sampled in 1 to %d", (int)n,
+        return lw_fail(LW_EUSAGE, "%s %d: this rectified flow is sampled in 1 to %d", what, (int)n,
                        (int)d->timesteps);
     if (d->spacing == LW_SPACING_LEADING)
         return lw_fail(LW_EUSAGE, "--timestep-spacing leading: a rectified flow begins where there "

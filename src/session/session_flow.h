@@ -28,7 +28,7 @@ double lw_flow_noise(const lw_diffusion *d, double u);
 double lw_flow_time(const lw_diffusion *d, int32_t k, double mean, double std);
 /* LW_EUSAGE: n evaluations have no times. Spacing is trailing, 1, 1 - 1/n, .. (the default), or linspace, evenly from
  * 1 to 1 / T, as diffusers has it unless it is given its sigmas. */
-int lw_flow_check_steps(const lw_diffusion *d, int32_t n);
+int lw_flow_check_steps(const lw_diffusion *d, int32_t n, const char *what);
 /* Evaluation k of n: a step each; the last ends without noise, bounded by d->limit. */
 lw_diffusion_move lw_euler_move(const lw_diffusion *d, int32_t n, int32_t k);
 /* Heun's method: two evaluations a step, at its beginning and where Euler's step would lead; where n is odd the last

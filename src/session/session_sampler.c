@@ -299,7 +299,7 @@ static int choose_steps(lw_sampler *s)
     }
     if (o->steps == 0)
         o->steps = usual ? LW_MAX(LW_MIN(usual, s->d.timesteps - solver), 1) : s->d.timesteps;
-    return (solver ? lw_solver_check_steps : lw_diffusion_check_steps)(&s->d, o->steps);
+    return (solver ? lw_solver_check_steps : lw_diffusion_check_steps)(&s->d, o->steps, "--steps");
 }
 
 int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts *o,

@@ -241,6 +241,15 @@ rm -r battery
 expect 2 compare --drift ddpm --ddpm drift $few --output-dir x
 err_has 'is a DDPM'
 expect 2 compare --drift drift --ddpm ddpm --judge reader $few --output-dir x
+# numbers of evaluations that a schedule has not, by the name that was typed and before anything is made
+for typed in '--ddim-steps 4,1001' '--score-steps 1001' '--ancestral-steps 1001'; do
+    expect 2 compare --drift drift --ddpm ddpm --judge judge $few $typed --output-dir x
+    err_has "${typed% *} 1001: this model's noise schedule has 1 to 1000"
+done
+expect 2 compare --drift drift --ddpm ddpm --judge judge $few --sampler dpm-solver --ddim-steps 1000 --output-dir x
+err_has '--ddim-steps 1000: with --timestep-spacing linspace two evaluations'
+expect 2 compare --drift drift --flow flow --judge judge $few --flow-steps 4000 --output-dir x
+err_has '--flow-steps 4000: this rectified flow is sampled in 1 to 1000'
 expect 2 compare --drift drift --ddpm ddpm --judge judge --n-fid 10 --output-dir x
 expect 4 compare --drift nowhere --ddpm ddpm --judge judge --output-dir x
 printf x >file

@@ -62,7 +62,8 @@ static double follow(const lw_st_file *f, const char *name, const noisy_model *m
     double worst = 0.0, *t = get(f, name, "t", &n), *want = get(f, name, "x", &n_x);
     assert_int_equal(n_x, (n + 1) * N);
     bool solver = lw_str_starts(name, "solver");
-    assert_ok((solver ? lw_solver_check_steps : lw_diffusion_check_steps)(d, (int32_t)n));
+    assert_ok(
+        (solver ? lw_solver_check_steps : lw_diffusion_check_steps)(d, (int32_t)n, "--steps"));
     for (int i = 0; i < N; i++)
         x[i] = (float)m->start[i];
     for (int32_t k = 0; k < n; k++) {
@@ -241,16 +242,16 @@ static void test_steps(void **state)
     static lw_diffusion d;
     (void)state;
     assert_ok(lw_diffusion_init(&d, 1000));
-    assert_ok(lw_diffusion_check_steps(&d, 1));
-    assert_ok(lw_diffusion_check_steps(&d, 1000));
-    assert_int_equal(lw_diffusion_check_steps(&d, 0), LW_EUSAGE);
-    assert_int_equal(lw_diffusion_check_steps(&d, 1001), LW_EUSAGE);
+    assert_ok(lw_diffusion_check_steps(&d, 1, "--steps"));
+    assert_ok(lw_diffusion_check_steps(&d, 1000, "--steps"));
+    assert_int_equal(lw_diffusion_check_steps(&d, 0, "--steps"), LW_EUSAGE);
+    assert_int_equal(lw_diffusion_check_steps(&d, 1001, "--steps"), LW_EUSAGE);
     d.steps_offset = 1;
-    assert_ok(lw_diffusion_check_steps(&d, 500));
-    assert_int_equal(lw_diffusion_check_steps(&d, 1000), LW_EUSAGE);
+    assert_ok(lw_diffusion_check_steps(&d, 500, "--steps"));
+    assert_int_equal(lw_diffusion_check_steps(&d, 1000, "--steps"), LW_EUSAGE);
     assert_non_null(strstr(lw_errmsg(), "steps_offset"));
     d.spacing = LW_SPACING_TRAILING; /* which has no offset */
-    assert_ok(lw_diffusion_check_steps(&d, 1000));
+    assert_ok(lw_diffusion_check_steps(&d, 1000, "--steps"));
 }
 
 /* diffusers' trailing times: numpy's arange(1000, 0, -1000/48) counts by a step a rounding away from
@@ -279,20 +280,20 @@ static void test_solver_steps(void **state)
     static lw_diffusion d;
     (void)state;
     assert_ok(lw_diffusion_init(&d, 1000));
-    assert_ok(lw_solver_check_steps(&d, 1));
-    assert_ok(lw_solver_check_steps(&d, 999));
-    assert_int_equal(lw_solver_check_steps(&d, 0), LW_EUSAGE);
-    assert_int_equal(lw_solver_check_steps(&d, 1000), LW_EUSAGE);
-    assert_int_equal(lw_solver_check_steps(&d, 1001), LW_EUSAGE);
+    assert_ok(lw_solver_check_steps(&d, 1, "--steps"));
+    assert_ok(lw_solver_check_steps(&d, 999, "--steps"));
+    assert_int_equal(lw_solver_check_steps(&d, 0, "--steps"), LW_EUSAGE);
+    assert_int_equal(lw_solver_check_steps(&d, 1000, "--steps"), LW_EUSAGE);
+    assert_int_equal(lw_solver_check_steps(&d, 1001, "--steps"), LW_EUSAGE);
     d.spaced = true; /* leading, as lw_diffusion_init has it */
-    assert_ok(lw_solver_check_steps(&d, 499));
-    assert_ok(lw_solver_check_steps(&d, 999));
-    assert_int_equal(lw_solver_check_steps(&d, 1000), LW_EUSAGE);
+    assert_ok(lw_solver_check_steps(&d, 499, "--steps"));
+    assert_ok(lw_solver_check_steps(&d, 999, "--steps"));
+    assert_int_equal(lw_solver_check_steps(&d, 1000, "--steps"), LW_EUSAGE);
     d.steps_offset = 400;
-    assert_int_equal(lw_solver_check_steps(&d, 2), LW_EUSAGE);
+    assert_int_equal(lw_solver_check_steps(&d, 2, "--steps"), LW_EUSAGE);
     assert_non_null(strstr(lw_errmsg(), "steps_offset"));
     d.spacing = LW_SPACING_TRAILING;
-    assert_ok(lw_solver_check_steps(&d, 1000));
+    assert_ok(lw_solver_check_steps(&d, 1000, "--steps"));
 }
 
 static char scratch[64];

@@ -77,7 +77,7 @@ static double follow(const lw_st_file *f, const char *name, const known_flow *m,
     snprintf(key, sizeof key, "%s.x", name);
     double *want = golden_get(f, key, &n_x);
     assert_int_equal(n_x, (n + 1) * N);
-    assert_ok(lw_diffusion_check_steps(d, (int32_t)n));
+    assert_ok(lw_diffusion_check_steps(d, (int32_t)n, "--steps"));
     for (int i = 0; i < N; i++)
         x[i] = (float)m->start[i];
     for (int32_t k = 0; k < n; k++) {
@@ -194,12 +194,12 @@ static void test_steps(void **state)
     (void)state;
     assert_ok(lw_diffusion_choose(
         &d, &(lw_noise_schedule){.timesteps = 20, .prediction = LW_PREDICT_FLOW}));
-    assert_ok(lw_diffusion_check_steps(&d, 1));
-    assert_ok(lw_diffusion_check_steps(&d, 20));
-    assert_int_equal(lw_diffusion_check_steps(&d, 0), LW_EUSAGE);
-    assert_int_equal(lw_diffusion_check_steps(&d, 21), LW_EUSAGE);
+    assert_ok(lw_diffusion_check_steps(&d, 1, "--steps"));
+    assert_ok(lw_diffusion_check_steps(&d, 20, "--steps"));
+    assert_int_equal(lw_diffusion_check_steps(&d, 0, "--steps"), LW_EUSAGE);
+    assert_int_equal(lw_diffusion_check_steps(&d, 21, "--steps"), LW_EUSAGE);
     d.spacing = LW_SPACING_LEADING;
-    assert_int_equal(lw_diffusion_check_steps(&d, 4), LW_EUSAGE);
+    assert_int_equal(lw_diffusion_check_steps(&d, 4, "--steps"), LW_EUSAGE);
     assert_non_null(strstr(lw_errmsg(), "noise alone"));
 }
 

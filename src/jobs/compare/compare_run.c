@@ -69,6 +69,27 @@ static int check_side(const lw_source *a, const lw_source *b)
                             a->name, x, x, b->name, y, y);
 }
 
+static int check_steps(const compare_other *o, bool solver, const char *what, const int32_t *steps,
+                       int n)
+{
+    for (int i = 0; i < n; i++)
+        LW_TRY((solver ? lw_solver_check_steps : lw_diffusion_check_steps)(o->source->diffusion,
+                                                                           steps[i], what));
+    return 0;
+}
+
+/* Before anything is made, and by the name that was typed. */
+static int check_all_steps(const lw_compare_config *c, const compare_other *o)
+{
+    if (o->kind == COMPARE_FLOW)
+        return check_steps(o, false, "--flow-steps", c->flow_steps, c->n_flow_steps);
+    /* Behind the first they are only timed, mostly as multiples of few evaluations: DPM-Solver's times need not differ. */
+    LW_TRY(check_steps(o, c->solver, "--ddim-steps", c->ddim_steps, 1));
+    LW_TRY(check_steps(o, false, "--ddim-steps", c->ddim_steps, c->n_ddim_steps));
+    LW_TRY(check_steps(o, c->solver, "--score-steps", c->score_steps, c->n_score_steps));
+    return check_steps(o, false, "--ancestral-steps", c->ancestral_steps, c->n_ancestral_steps);
+}
+
 /* What any of them must be, whatever it stands beside; gray: it makes such pictures. */
 static int check_one(const comparing *w, const lw_source *s, bool *gray)
 {
@@ -86,6 +107,8 @@ static int check_all_of(const comparing *w)
     for (int i = 0; i < w->n_others; i++)
         LW_TRY(check_method(w->other[i].key, w->other[i].source,
                             w->other[i].kind == COMPARE_FLOW ? LW_METHOD_FLOW : LW_METHOD_DDPM));
+    for (int i = 0; i < w->n_others; i++)
+        LW_TRY(check_all_steps(w->c, &w->other[i]));
     for (int i = 0; i < w->c->n_alpha; i++)
         LW_TRY(lw_sampler_alpha_check(w->drift->net, w->c->alpha[i]));
     for (int i = 0; i < w->n_others; i++)

@@ -29,7 +29,7 @@ static int read_method(lw_quantize_inputs *in)
         return 0;
     in->what = pictures_of(in) ? "noised pictures" : "pictures on their way from noise";
     in->times = LW_MIN(in->c->steps, in->diffusion->timesteps);
-    return lw_diffusion_check_steps(in->diffusion, in->times);
+    return lw_diffusion_check_steps(in->diffusion, in->times, "--steps");
 }
 
 /* Prepared pictures are made for this call: as many as are looked at, if there are so many. */
