@@ -56,6 +56,7 @@ typedef struct lw_option {
     lw_opt_path path;
     bool
         opposite; /* of a bool: the field says the opposite, so that a zeroed struct has the default true */
+    bool distinct;       /* of a list: no value twice */
     bool positional;     /* filled by words that are no options, in row order */
     bool required;       /* missing after config and argv: LW_EUSAGE */
     const char *unless;  /* required only where this option is not given */

@@ -186,6 +186,10 @@ static int set_list(const lw_opts *o, lw_opt_ref ref, const char *what, const ch
             *next++ = '\0';
         if (n == ref.row->capacity)
             return lw_fail(LW_EUSAGE, "%s %s: more than %d values", what, text, ref.row->capacity);
+        for (const char *before = copy; ref.row->distinct && before < p;
+             before += strlen(before) + 1)
+            if (lw_str_eq(before, p))
+                return lw_fail(LW_EUSAGE, "%s %s is there twice", what, p);
         LW_TRY(set_element(o, ref, what, p, field_of(ref), n));
         n++;
     }

@@ -49,7 +49,7 @@ few='--data synth:16 --limit 40'
     expect 2 encode enc $few --layer s9 --output x.npy
     err_has "enc has no output 's9': there are logits, pooled, s0, s1, s2, s3"
     expect 2 encode enc $few --layer pooled,pooled --output x.npz
-    err_has '--layer names pooled twice'
+    err_has '--layer pooled is there twice'
     expect 2 encode enc $few --layer pooled,s1 --output x.npy
     err_has 'an .npy holds one layer'
     expect 2 encode enc $few --layer s1 --l2-normalize --output x.npy

@@ -126,6 +126,8 @@ expect 2 fid a.npy ref.npz --kid
 err_has '--kid needs the features of every picture, ref.npz has mean and covariance only'
 expect 2 fid a.npy b.npy --is
 err_has '--is: A (a.npy) has no pictures'
+expect 2 fid synth:16 synth:16 --num-images 20 --encoder enc,enc
+err_has '--encoder enc is there twice'
 expect 2 fid synth:16 synth:16 --num-images 20 --encoder clip --is
 err_has '--is: clip has no classes'
 

@@ -252,10 +252,12 @@ expect 2 prove compare land --corruption-modes both
 expect 2 prove compare land --seeds 0
 expect 4 prove compare land --kge nowhere
 expect 4 prove compare land --policy nowhere+nothing
-for names in 'uniform,' 'uniform,,uniform' uniform+ +uniform; do
+for names in 'uniform,' 'uniform,,formula:1' uniform+ +uniform; do
     expect 2 prove compare land --policy $names
     err_has ' is empty'
 done
+expect 2 prove compare land --policy formula:1,uniform,formula:1
+err_has '--policy formula:1 is there twice'
 # a dataset whose path is not UTF-8: JSON spells it (it was null), a page cannot, and that is said before the walks
 odd=$(printf 'land\377')
 if cp -r land "$odd" 2>/dev/null; then

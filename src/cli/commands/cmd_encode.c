@@ -36,7 +36,7 @@ static const lw_option options[] = {
      .help = "side of the pictures, for networks that take any; 0: the data's own"},
     LW_WEIGHTS_OPTION(encode_cli, weights),
     {LW_OPT_LIST(encode_cli, c.layers, c.n_layers), .name = "layer", .aliases = "layers",
-     .group = "Model",
+     .distinct = true, .group = "Model",
      .help = "outputs by name: pooled, cls, tokens, logits, s0, s1, ...; default: pooled, or the "
              "first there is"},
     {LW_OPT(encode_cli, c.l2_normalize), .name = "l2-normalize", .fallback = "false",

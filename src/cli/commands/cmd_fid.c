@@ -59,7 +59,7 @@ static const lw_option options[] = {
      .max = 1e9, .unit = "pictures", .group = "Encoders",
      .help = "that probes are fitted on, drawn by --seed, at most"},
     {LW_OPT_LIST(fid_cli, c.encoders, c.n_encoders), .name = "encoder", .aliases = "encoders",
-     .path = LW_PATH_IN, .unit = "spec", .group = "Encoders",
+     .distinct = true, .path = LW_PATH_IN, .unit = "spec", .group = "Encoders",
      .help = "networks in whose features distances are measured, one row each; not needed for "
              "two sets of features or statistics"},
     {LW_OPT(fid_cli, c.resize), .name = "resize",

@@ -20,7 +20,7 @@ static const lw_option compare_options[] = {
     {LW_OPT(compare_cli, prove.split), .name = "split", .fallback = "test", .group = "Data",
      .unit = "name", .help = "queries: test, valid or train"},
     {LW_OPT_LIST(compare_cli, policy, n_policies), .name = "policy", .fallback = "",
-     .unit = "policies", .group = "Provers",
+     .distinct = true, .unit = "policies", .group = "Provers",
      .help = "runs, checkpoints, model folders (RUN, RUN/best); A+B+C is one row, of which seed k "
              "takes the k-th"},
     {LW_OPT(compare_cli, kge), .name = "kge", .path = LW_PATH_IN, .unit = "source",

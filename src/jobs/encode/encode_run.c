@@ -62,9 +62,6 @@ static int list_layers(const encode_state *s, lw_str *out)
 
 static int find_tap(encode_state *s, const char *name, int k)
 {
-    for (int i = 0; i < k; i++)
-        if (lw_str_eq(s->tap[i]->name, name))
-            return lw_fail(LW_EUSAGE, "--layer names %s twice", name);
     LW_TRY(lw_forward_find(s->fwd, name, &s->tap[k]));
     const lw_port *p = s->tap[k];
     if (s->c->l2_normalize && p->rank != 2)

@@ -349,12 +349,8 @@ static int finish(stream_pipe *p, int rc, lw_stream_report *out)
 
 static int check_outputs(const lw_stream_config *c)
 {
-    for (int i = 0; i < c->n_outputs; i++) {
-        for (int k = 0; k < i; k++)
-            if (strcmp(c->output[i], c->output[k]) == 0)
-                return lw_fail(LW_EUSAGE, "--output %s is there twice", c->output[i]);
+    for (int i = 0; i < c->n_outputs; i++)
         LW_TRY(lw_frame_sink_check(c->output[i]));
-    }
     return 0;
 }
 
