@@ -43,6 +43,17 @@ expect 0 $ddpm --steps 2 --output-dir parts
 expect 0 $ddpm --steps 4 --output-dir parts --resume
 same whole/checkpoints/last parts/checkpoints/last
 [ "$(wc -l <parts/loss_log.csv)" -eq 5 ] || fails 'a resumed log lacks rows or has them twice'
+# a config.yaml that was cut at a line reads as one of defaults
+for cut in '1,20!d' '1,$d' '$a widht: 9' 's/^seed:.*/seed: x/' '$a - {'; do
+    cp parts/config.yaml kept.yaml
+    sed -i "$cut" parts/config.yaml
+    expect 3 $ddpm --steps 6 --reschedule --output-dir parts --resume
+    err_has 'leeway: parts/config.yaml'
+    err_has ': not as the run wrote it: put a copy back, or remove the file and name all options of the run'
+    mv kept.yaml parts/config.yaml
+done
+expect 2 train flow --data synth:16 --steps 6 --output-dir parts --resume
+err_has 'is a config of `leeway train ddpm`, not of `leeway train flow`'
 expect 0 $ddpm --steps 4 --output-dir elsewhere --resume-from parts/checkpoints/step_0000002
 same whole/checkpoints/last elsewhere/checkpoints/last
 expect 0 train ddpm --config whole/config.yaml --output-dir replay

@@ -42,13 +42,33 @@ static int add_defaults(const lw_cli *cli, lw_opts *o)
     return globals ? lw_opts_add(o, lw_global_options, globals) : LW_ENOMEM;
 }
 
-/* The options of a config file over those. */
+/* A file that was cut is YAML still, whose options would be the defaults: every run writes its seed near the end. */
+static int set_options(lw_opts *o, const char *path, const char *command, const json_t *tree)
+{
+    LW_TRY(lw_opts_set_tree(o, path, command, tree));
+    return json_object_get(tree, "seed") ? 0 : lw_fail(LW_EFORMAT, "%s: ends before 'seed'", path);
+}
+
+static int fail_damaged(void)
+{
+    LW_CLEANUP(lw_str_clear) lw_str why = {0};
+    lw_str_add(&why, lw_errmsg());
+    return lw_fail(LW_EFORMAT,
+                   "%s: not as the run wrote it: put a copy back, or remove the file and name all "
+                   "options of the run",
+                   lw_str_c(&why));
+}
+
+/* The options of a run's config file over those. */
 static int read_options(const lw_cli *cli, const char *path, lw_opts *o)
 {
     LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
-    LW_TRY(lw_yaml_load(path, &tree));
     LW_TRY(add_defaults(cli, o));
-    return lw_opts_set_tree(o, path, cli->command->name, tree);
+    int rc = lw_yaml_load(path, &tree);
+    const char *of = json_string_value(json_object_get(tree, "command"));
+    rc = rc < 0 ? rc : set_options(o, path, cli->command->name, tree);
+    const bool foreign = of && !lw_str_eq(of, cli->command->name);
+    return !foreign && (rc == LW_EFORMAT || rc == LW_EUSAGE) ? fail_damaged() : rc;
 }
 
 int lw_cmd_train_unused(const lw_cli *cli, const char *group, const char *but, const char *why)
