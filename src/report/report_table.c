@@ -49,12 +49,13 @@ void lw_table_columns(lw_table *t, const char *const *names, int left)
 
 void lw_table_cell(lw_table *t, const char *fmt, ...)
 {
-    char text[512];
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    lw_str_addv(&text, fmt, args);
     va_end(args);
-    add(t, text);
+    t->failed |= text.failed;
+    add(t, lw_str_c(&text));
 }
 
 void lw_table_number(lw_table *t, double v, int digits)

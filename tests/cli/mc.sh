@@ -315,6 +315,9 @@ trials=exp0_nested_mc/enc
     expect 2 $clip --only exp7 --output-dir x
     expect 2 mc $common --models enc,enc --passes 2 --trials 1 --output-dir x
     err_has 'two are called enc'
+    long=$(printf 'e%.0s' $(seq 64)) # of the files that are written: it was cut
+    expect 2 mc $common --models "$long=enc" --passes 2 --trials 1 --output-dir x
+    err_has "--models: $long is a name of 64 bytes, at most 63; NAME=SOURCE gives names"
     expect 3 mc $common --models net --output-dir x
     err_has 'no encoder of pictures'
     expect 4 mc $common --models none --output-dir x

@@ -164,6 +164,20 @@ static void fill_table(lw_table *t)
     lw_table_number(t, (double)NAN, 3);
 }
 
+static void a_long_cell_is_whole(void **state)
+{
+    char text[2000];
+    lw_table t = {0};
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    lw_table_column(&t, "name", LW_LEFT);
+    lw_table_cell(&t, "%s, %d", text, 7);
+    assert_int_equal(strlen(t.cells[1].text), sizeof text - 1 + 3);
+    assert_string_equal(t.cells[1].text + sizeof text - 1, ", 7");
+    lw_table_clear(&t);
+}
+
 static void tables_have_three_forms(void **state)
 {
     (void)state;
@@ -349,6 +363,7 @@ int main(void)
         cmocka_unit_test(gaps_can_be_transparent),
         cmocka_unit_test(labels_and_titles_are_drawn),
         cmocka_unit_test(every_character_has_its_own_shape),
+        cmocka_unit_test(a_long_cell_is_whole),
         cmocka_unit_test(tables_have_three_forms),
         cmocka_unit_test(numbers_keep_their_digits),
         cmocka_unit_test(base64_has_its_known_answers),

@@ -11,11 +11,11 @@ enum { PREFIX_BATCH = 8, ID_SHIFT = 20 };
 /* ---- opening ----------------------------------------------------------------------------------- */
 
 /* "NAME=SOURCE"; without a name the last part of the path, without its ending. What exists as it stands is a path. */
-static const char *name_of(const char *spec, char name[64])
+static const char *split_name(const char *spec, lw_str *name)
 {
     const char *equals = strchr(spec, '='), *slash = strchr(spec, '/');
     if (equals && (!slash || equals < slash) && !lw_path_exists(spec)) {
-        snprintf(name, 64, "%.*s", (int)(equals - spec), spec);
+        lw_str_add_n(name, spec, (size_t)(equals - spec));
         return equals + 1;
     }
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
@@ -24,11 +24,24 @@ static const char *name_of(const char *spec, char name[64])
     while (path.len > 1 && path.s[path.len - 1] == '/')
         path.s[--path.len] = '\0';
     const char *last = strrchr(lw_str_c(&path), '/');
-    snprintf(name, 64, "%s", last ? last + 1 : lw_str_c(&path));
-    char *dot = strrchr(name, '.');
-    if (dot && dot > name && (lw_str_eq(dot, ".safetensors") || lw_str_eq(dot, ".pth")))
-        *dot = '\0';
+    last = last ? last + 1 : lw_str_c(&path);
+    const char *dot = strrchr(last, '.');
+    const bool file = dot && dot > last &&
+                      (lw_str_eq(dot, ".safetensors") || lw_str_eq(dot, ".pth"));
+    lw_str_add_n(name, last, file ? (size_t)(dot - last) : strlen(last));
     return spec;
+}
+
+static int choose_name(mc_model *m, const char *spec, const char **source)
+{
+    LW_CLEANUP(lw_str_clear) lw_str name = {0};
+    *source = split_name(spec, &name);
+    if (name.len >= sizeof m->out->name)
+        return lw_fail(LW_EUSAGE,
+                       "--models: %s is a name of %zu bytes, at most %zu; NAME=SOURCE gives names",
+                       lw_str_c(&name), name.len, sizeof m->out->name - 1);
+    snprintf(m->out->name, sizeof m->out->name, "%s", lw_str_c(&name));
+    return name.failed ? LW_ENOMEM : 0;
 }
 
 static int open_network(mc_model *m, const char *source)
@@ -258,7 +271,8 @@ static int make_arrays(mc_model *m)
 
 int lw_mc_open(mc_model *m, const char *spec)
 {
-    const char *source = name_of(spec, m->out->name);
+    const char *source;
+    LW_TRY(choose_name(m, spec, &source));
     m->most = m->c->passes[m->c->n_passes - 1];
     LW_TRY(open_network(m, source));
     LW_TRY(open_pictures(m));
