@@ -111,10 +111,25 @@ static int check_groups(const lw_unet_config *u)
     return 0;
 }
 
-int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out)
+static int set_levels(const lw_net_config *c, int32_t side, lw_unet_config *u)
 {
     static const int32_t large_at[] = {16, 8};
-    lw_unet_config u = c->large ? lw_unet_large() : lw_unet_small();
+    *u = c->large ? lw_unet_large() : lw_unet_small();
+    return lw_unet_set_levels(u, side, c->large ? 256 : c->base_channels, c->channel_mult,
+                              c->n_channel_mult, c->large ? large_at : c->attn_resolutions,
+                              c->large ? 2 : c->n_attn_resolutions);
+}
+
+int lw_net_check_side(const lw_net_config *c, int32_t side)
+{
+    lw_unet_config u;
+    return set_levels(c, side, &u);
+}
+
+int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out)
+{
+    lw_unet_config u;
+    LW_TRY(set_levels(c, d->h, &u));
     LW_TRY(choose_classes(c, d, &u.classes));
     if (c->null_class && u.classes == 0)
         return lw_fail(
@@ -122,9 +137,6 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
             "--class-dropout-prob: the network has no classes that could be left out (%s)",
             d->labelled ? "--class-conditional no" : "the data has no labels");
     u.null_class = c->null_class;
-    LW_TRY(lw_unet_set_levels(&u, d->h, c->large ? 256 : c->base_channels, c->channel_mult,
-                              c->n_channel_mult, c->large ? large_at : c->attn_resolutions,
-                              c->large ? 2 : c->n_attn_resolutions));
     if (!c->large) {
         u.blocks = c->num_res_blocks;
         u.heads = c->heads;

@@ -50,6 +50,8 @@ const char *lw_method_name(lw_method m);
 
 /* "frame", "previous", "previous:K", or frame and previous with a comma. LW_EUSAGE. */
 int lw_condition_parse(const char *text, bool *frame, int32_t *previous);
+/* LW_EUSAGE: pictures of this side have not the levels that its U-Net is asked for. */
+int lw_net_check_side(const lw_net_config *c, int32_t side);
 /* The U-Net of a config for a dataset's size and classes. LW_EUSAGE names the option that does not
  * fit. */
 int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out);

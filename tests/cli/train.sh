@@ -155,6 +155,14 @@ expect 4 train ddpm --data cifar10:/no/such/folder --steps 1 --output-dir x
 expect 2 train drift $data $net --encoder nosuch --steps 1 --output-dir x
 printf 'x' >file
 expect 4 $ddpm --steps 1 --output-dir file/run
+# what does not fit the size that is asked for is said before pictures are decoded
+LW_CACHE=$PWD/nothing
+for recipe in ddpm flow drift; do
+    expect 2 train $recipe --data synth:16 --image-size 16 --attn-resolutions 7 --steps 1 --output-dir x
+    err_has '16x16 images have levels of 16, 8'
+    [ ! -e nothing ] || fails 'pictures were decoded first'
+done
+LW_CACHE=$PWD/cache
 expect 4 $ddpm --steps 1 --output-dir x --resume-from nowhere
 cp -r whole/checkpoints/step_0000004 lone
 expect 3 $ddpm --base-channels 16 --steps 5 --output-dir x --resume-from lone

@@ -97,6 +97,9 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
 {
     lw_picture_run *p = &g->p;
     g->method = m;
+    /* Before all pictures are decoded, where their size is said. */
+    if (n->generator == LW_GENERATOR_UNET && p->pictures->image_size && !p->pictures->latents)
+        LW_TRY(lw_net_check_side(n, p->pictures->image_size));
     LW_TRY(lw_picture_run_open(p));
     lw_net_config net = *n;
     lw_dataset seen = *p->data;
