@@ -2,6 +2,7 @@
 /* Tables laid over structs: adding, finding, suggesting. */
 #include "cli/cli_options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "train/train_run_dir.h"
@@ -208,15 +209,42 @@ static const char *output_of(const lw_opts *o, int s, const lw_option *row)
                : NULL;
 }
 
+/* The name that an output gets, however its folder is spelt. A link of that name is replaced, not followed. */
+static int place_of(const char *path, lw_str *out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, name = {0};
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    lw_str_add_n(&name, path, n);
+    lw_path_parent(lw_str_c(&name), &dir);
+    char *real = realpath(lw_str_c(&dir), NULL);
+    const char *slash = strrchr(lw_str_c(&name), '/');
+    lw_path_join(out, real ? real : lw_str_c(&dir), slash ? slash + 1 : lw_str_c(&name));
+    free(real); /* the C library's */
+    return dir.failed || name.failed || out->failed ? LW_ENOMEM : 0;
+}
+
+static int is_same(const char *a, const char *b, bool *same)
+{
+    LW_CLEANUP(lw_str_clear) lw_str at = {0}, other = {0};
+    LW_TRY(place_of(a, &at));
+    LW_TRY(place_of(b, &other));
+    *same = lw_str_eq(lw_str_c(&at), lw_str_c(&other));
+    return 0;
+}
+
 /* Whatever is written last would be all there is. */
 static int check_once(const lw_opts *o, const lw_option *mine, const char *path)
 {
     for (int s = 0; s < o->n; s++)
         for (const lw_option *row = o->set[s].rows; row->name; row++) {
             const char *other = output_of(o, s, row);
+            bool same = false;
             if (row == mine)
                 return 0;
-            if (other && lw_str_eq(other, path) && !lw_path_is_special(path))
+            LW_TRY(other ? is_same(other, path, &same) : 0);
+            if (same && !lw_path_is_special(path))
                 return lw_fail(LW_EUSAGE, "--%s and --%s are both %s: give each a name of its own",
                                row->name, mine->name, path);
         }

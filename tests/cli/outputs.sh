@@ -62,8 +62,18 @@ err_has '--output x.jpg: no such file is written; give a .npy, a .npz or a folde
 expect 2 bench field --samples 1 --save both --csv both
 err_has '--save and --csv are both both: give each a name of its own'
 [ ! -e both ] || fails 'one of them was written'
-expect 2 prove bench nowhere --csv both --output-dir both
-err_has 'are both both'
+mkdir room
+ln -s room door
+for spelt in ./both room/../both "$PWD/both"; do
+    expect 2 bench field --samples 1 --save both --csv "$spelt"
+    err_has "--save and --csv are both $spelt: give each a name of its own"
+done
+expect 2 bench field --samples 1 --save room/both --csv door/both
+err_has '--save and --csv are both door/both'
+for spelt in both ./both/; do
+    expect 2 prove bench nowhere --csv both --output-dir $spelt
+    err_has ' are both '
+done
 
 # Neither does another command replace a run's files of its names, nor a run those of another command.
 for other in 'prove eval kb' 'prove bench kb' 'prove compare kb' 'compare --drift run' 'mc folder:pictures'; do
