@@ -234,6 +234,27 @@ static int is_same(const char *a, const char *b, bool *same)
     return 0;
 }
 
+/* Is `path` one of the files that the folder of this row gets? */
+static int check_beside(const lw_option *row, const char *dir, const lw_option *file,
+                        const char *path)
+{
+    size_t n;
+    if (!row->files)
+        return 0;
+    for (int32_t i = 0;; i++) {
+        LW_CLEANUP(lw_str_clear) lw_str whole = {0};
+        const char *name = lw_str_choice(row->files, i, &n);
+        bool same;
+        if (n == 0)
+            return 0;
+        lw_str_addf(&whole, "%s/%.*s", dir, (int)n, name);
+        LW_TRY(whole.failed ? LW_ENOMEM : is_same(lw_str_c(&whole), path, &same));
+        if (same)
+            return lw_fail(LW_EUSAGE, "--%s %s: --%s writes a file of that name: choose another",
+                           file->name, path, row->name);
+    }
+}
+
 /* Whatever is written last would be all there is. */
 static int check_once(const lw_opts *o, const lw_option *mine, const char *path)
 {
@@ -243,7 +264,11 @@ static int check_once(const lw_opts *o, const lw_option *mine, const char *path)
             bool same = false;
             if (row == mine)
                 return 0;
-            LW_TRY(other ? is_same(other, path, &same) : 0);
+            if (!other)
+                continue;
+            LW_TRY(check_beside(row, other, mine, path));
+            LW_TRY(check_beside(mine, path, row, other));
+            LW_TRY(is_same(other, path, &same));
             if (same && !lw_path_is_special(path))
                 return lw_fail(LW_EUSAGE, "--%s and --%s are both %s: give each a name of its own",
                                row->name, mine->name, path);

@@ -52,6 +52,7 @@ typedef struct lw_option {
     double min, max;                 /* inclusive, for each number; both 0: any */
     const char *choices;             /* "official|plain": the values a text or enum may take */
     const char *endings;             /* ".npy, .npz or a folder": of an output's name; NULL: any */
+    const char *files;               /* "a.csv|b.html": what an output folder gets, or NULL */
     const char *unit, *group, *help; /* help: an imperative where the default is true */
     lw_opt_path path;
     bool

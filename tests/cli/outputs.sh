@@ -70,6 +70,16 @@ for spelt in ./both room/../both "$PWD/both"; do
 done
 expect 2 bench field --samples 1 --save room/both --csv door/both
 err_has '--save and --csv are both door/both'
+# nor may one be what a folder gets; another name in that folder may
+mkdir full
+for name in summary.json ../full/per_query.csv report.html; do
+    expect 2 prove eval nowhere --save-scores full/$name --output-dir full
+    err_has "--save-scores full/$name: --output-dir writes a file of that name: choose another"
+done
+expect 2 prove bench nowhere --csv full/cases.csv --output-dir ./full
+err_has '--csv full/cases.csv: --output-dir writes a file of that name'
+expect 4 prove eval nowhere --save-scores full/scores.csv --output-dir full
+err_has 'nowhere'
 for spelt in both ./both/; do
     expect 2 prove bench nowhere --csv both --output-dir $spelt
     err_has ' are both '

@@ -57,7 +57,8 @@ static const lw_option bench_options[] = {
     {LW_OPT(bench_cli, csv), .name = "csv", .path = LW_PATH_OUT, .unit = "csv", .group = "Output",
      .help = "one row a case"},
     {LW_OPT(bench_cli, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .unit = "dir",
-     .group = "Output", .help = "summary.json, cases.csv, steps.csv, report.html"},
+     .files = "summary.json|cases.csv|steps.csv|report.html", .group = "Output",
+     .help = "summary.json, cases.csv, steps.csv, report.html"},
     {.name = NULL}};
 
 /* What is measured. */

@@ -74,7 +74,8 @@ static const lw_option eval_options[] = {
      .help = "for everything that follows from facts and rules, which says what any prover could "
              "reach; 0, or when it does not fit: that is not said"},
     {LW_OPT(eval_cli, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .unit = "dir",
-     .group = "Output", .help = "summary.json, per_query.csv, report.html"},
+     .files = "summary.json|per_query.csv|report.html", .group = "Output",
+     .help = "summary.json, per_query.csv, report.html"},
     {LW_OPT(eval_cli, save_scores), .name = "save-scores", .path = LW_PATH_OUT, .unit = "csv",
      .group = "Output", .help = "every candidate with score, end and depth"},
     {.name = NULL}};
