@@ -597,12 +597,118 @@ static void pitch_invariance(check *t)
     }
 }
 
+/* Tasks for 64 threads, but none of less work than microseconds: of both passes in f32, then in the types of tile registers, of
+ * weight gradients, which their bits hang on, and of their partial sums: directly, over tiles. */
+static void tasks(check *t)
+{
+    static const struct {
+        int z[7];
+        int64_t f32[2], bf16[2], s8[2], bf16x3[2], grad[2], tiles[2];
+    } of[] = {
+        {{1, 8, 8, 256, 256, 3, 1}, {32, 32}, {4, 4}, {4, 4}, {16, 16}, {33, 0}, {16, 0}},
+        {{1, 16, 16, 256, 260, 3, 1}, {54, 64}, {18, 16}, {16, 16}, {54, 64}, {33, 0}, {20, 0}},
+        {{1, 4, 4, 512, 516, 3, 1}, {17, 16}, {5, 4}, {5, 4}, {17, 16}, {33, 0}, {72, 0}},
+        {{3, 64, 64, 64, 64, 3, 1}, {48, 48}, {33, 33}, {33, 33}, {48, 48}, {27, 2}, {3, 2}},
+        {{8, 32, 32, 128, 128, 3, 1}, {256, 256}, {64, 64}, {64, 64}, {64, 64}, {72, 10}, {32, 19}},
+        {{1, 224, 224, 4, 64, 7, 2}, {56, 64}, {56, 16}, {56, 16}, {56, 64}, {21, 0}, {0, 0}},
+        {{2, 56, 56, 64, 256, 1, 1}, {56, 56}, {8, 8}, {8, 8}, {56, 56}, {22, 1}, {0, 0}},
+        {{1, 33, 31, 128, 96, 3, 2}, {27, 36}, {4, 4}, {4, 4}, {12, 24}, {12, 0}, {0, 0}},
+        {{70, 7, 7, 512, 128, 1, 1}, {70, 70}, {18, 18}, {18, 18}, {70, 70}, {6, 0}, {0, 0}},
+        {{1, 512, 512, 32, 4, 3, 1}, {64, 64}, {32, 64}, {32, 64}, {64, 64}, {3, 0}, {1, 0}},
+        {{64, 8, 8, 32, 32, 3, 1}, {32, 32}, {4, 4}, {4, 4}, {16, 16}, {12, 1}, {4, 1}},
+        {{5, 17, 300, 64, 72, 3, 1}, {85, 85}, {45, 45}, {45, 45}, {45, 45}, {45, 4}, {10, 4}},
+        {{3, 16, 16, 48, 4, 5, 1}, {3, 3}, {1, 3}, {1, 3}, {3, 3}, {5, 0}, {0, 0}},
+        {{9, 2, 2, 64, 768, 1, 1}, {5, 5}, {1, 1}, {1, 1}, {3, 3}, {3, 0}, {0, 0}},
+        {{1, 6, 6, 1280, 1280, 3, 1}, {80, 80}, {40, 40}, {40, 40}, {40, 40}, {54, 0}, {400, 0}},
+        {{2, 70, 70, 100, 200, 5, 3}, {112, 216}, {64, 72}, {64, 72}, {64, 72}, {45, 0}, {0, 0}},
+        {{16, 4, 4, 64, 768, 1, 1}, {16, 16}, {2, 2}, {2, 2}, {8, 8}, {16, 0}, {0, 0}},
+        {{1, 2, 2, 96, 1000, 1, 1}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, {1, 0}, {0, 0}},
+        {{4, 8, 8, 32, 512, 1, 1}, {8, 8}, {1, 1}, {1, 1}, {4, 4}, {6, 0}, {0, 0}},
+        {{4, 4, 4, 512, 160, 1, 1}, {6, 8}, {1, 1}, {1, 1}, {4, 4}, {7, 0}, {0, 0}},
+        {{3, 8, 9, 64, 768, 1, 1}, {12, 12}, {3, 3}, {3, 3}, {3, 3}, {11, 0}, {0, 0}},
+        {{1, 8, 8, 512, 288, 3, 1}, {36, 64}, {5, 8}, {5, 8}, {18, 32}, {18, 0}, {40, 0}},
+        {{2, 4, 4, 1024, 288, 1, 1}, {18, 16}, {2, 2}, {2, 2}, {6, 4}, {12, 0}, {0, 0}}};
+    for (size_t i = 0; i < LW_COUNT(of); i++) {
+        const int *z = of[i].z;
+        lw_conv_shape s = shape(z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[5] / 2);
+        LW_ASSERT(lw_conv_shape_init(&s) == 0, "%s", lw_errmsg());
+        int64_t got[12] = {0};
+        for (int k = 0; k < 8; k++)
+            got[k] = lw_conv_tasks(k < 2 ? t->isa : LW_ISA_AMX, (lw_num)(k / 2), &s,
+                                   (lw_conv_pass)(k % 2));
+        got[8] = lw_conv_weight_grad_tasks(&s);
+        got[9] = lw_conv_weight_grad_combine_tasks(&s);
+        if (lw_winograd_applies(&s, LW_CONV_FORWARD)) {
+            got[10] = lw_winograd_weight_grad_tasks(&s);
+            got[11] = lw_winograd_weight_grad_combine_tasks(&s);
+        }
+        check_same(t, got, of[i].f32, sizeof got, "tasks of shape %zu", i);
+    }
+}
+
+/* What lines of three bf16 are copied to holds no more: the largest that fit and the next, by channels of a filter row, of
+ * pixels that stride, of the larger phase, which is not the first one, and of a pixel alone. */
+static void room_for_lines(check *t)
+{
+    static const struct {
+        int z[7];
+        lw_conv_pass pass;
+        int deepest;
+    } of[] = {{{1, 16, 16, 0, 64, 3, 1}, LW_CONV_FORWARD, 288},
+              {{1, 32, 32, 0, 64, 1, 2}, LW_CONV_FORWARD, 1408},
+              {{1, 33, 33, 64, 0, 4, 2}, LW_CONV_DATA_GRAD, 640},
+              {{1, 4, 4, 0, 64, 1, 1}, LW_CONV_FORWARD, 2720}};
+    for (size_t i = 0; i < 2 * LW_COUNT(of); i++) {
+        const int *z = of[i / 2].z, depth = of[i / 2].deepest + i % 2;
+        const lw_conv_pass pass = of[i / 2].pass;
+        lw_conv_shape s = shape(z[0], z[1], z[2], z[3] ? z[3] : depth, z[4] ? z[4] : depth, z[5],
+                                z[6], (z[5] - 1) / 2);
+        LW_ASSERT(lw_conv_shape_init(&s) == 0, "%s", lw_errmsg());
+        const bool fits = i % 2 == 0, got = lw_conv_bf16x3_fits(&s, pass),
+                   pays = lw_conv_bf16x3_pays(LW_ISA_AMX, &s, pass);
+        check_same(t, &got, &fits, sizeof got, "%d channels fit, shape %zu", depth, i / 2);
+        if (pass == LW_CONV_FORWARD)
+            check_same(t, &pays, &fits, sizeof pays, "%d channels pay, shape %zu", depth, i / 2);
+    }
+}
+
+static void shape_is(check *t, lw_conv_shape s, int want)
+{
+    const int code = lw_conv_shape_init(&s);
+    check_same(t, &code, &want, sizeof code,
+               "B%d %dx%dx%d -> O%d, %dx%d stride %d pads %d %d %d %d", s.B, s.H, s.W, s.C, s.O,
+               s.KH, s.KW, s.stride, s.pad_top, s.pad_left, s.pad_bottom, s.pad_right);
+}
+
 static void bad_shapes(check *t)
 {
-    lw_conv_shape s = shape(1, 2, 2, 1, 1, 5, 1, 1), z = shape(1, 4, 4, 0, 1, 3, 1, 1);
-    int codes[2] = {lw_conv_shape_init(&s), lw_conv_shape_init(&z)},
-        want[2] = {LW_ESHAPE, LW_ESHAPE};
-    check_same(t, codes, want, sizeof want, "shapes that do not fit");
+    const lw_conv_shape good = shape(1, 4, 5, 1, 1, 1, 1, 0);
+    lw_conv_shape s;
+    int32_t *const positive[] = {&s.H, &s.W, &s.C, &s.O, &s.KH, &s.KW, &s.stride},
+                   *const not_negative[] = {&s.B, &s.pad_top, &s.pad_left, &s.pad_bottom,
+                                            &s.pad_right};
+    for (size_t i = 0; i < LW_COUNT(positive); i++) {
+        s = good;
+        *positive[i] = 1;
+        shape_is(t, s, 0);
+        *positive[i] = 0;
+        shape_is(t, s, LW_ESHAPE);
+    }
+    for (size_t i = 0; i < LW_COUNT(not_negative); i++) {
+        s = good;
+        *not_negative[i] = 0;
+        shape_is(t, s, 0);
+        *not_negative[i] = -1;
+        shape_is(t, s, LW_ESHAPE);
+    }
+    for (int bigger = 0; bigger < 2; bigger++) { /* than the picture and its pads */
+        s = shape(1, 4, 5, 1, 1, 1, 1, 1);
+        s.KH = 6 + bigger;
+        shape_is(t, s, bigger ? LW_ESHAPE : 0);
+        s.KH = 1;
+        s.KW = 7 + bigger;
+        shape_is(t, s, bigger ? LW_ESHAPE : 0);
+    }
 }
 
 int main(int argc, char **argv)
@@ -620,6 +726,8 @@ int main(int argc, char **argv)
         {"bytes_alike", bytes_alike},
         {"thread_invariance", thread_invariance},
         {"pitch_invariance", pitch_invariance},
+        {"tasks", tasks},
+        {"room_for_lines", room_for_lines},
         {"bad_shapes", bad_shapes},
     };
     return check_main(argc, argv, "conv", cases, LW_COUNT(cases));

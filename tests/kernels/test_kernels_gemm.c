@@ -517,6 +517,33 @@ static void weight_grad(check *t)
     weight_grad_case(t, 5000, 140, 200, 1, 1, true);
 }
 
+/* Tasks for 64 threads, but none of less work than microseconds: of f32, then of the types of tile registers, of the weight
+ * gradient, which its bits hang on, and of its partial sums. */
+static void tasks(check *t)
+{
+    static const struct {
+        ptrdiff_t m, n, k;
+        int64_t f32, bf16, s8, bf16x3, grad[2];
+    } of[] = {
+        {1, 4096, 4096, 128, 128, 128, 128, {22, 0}}, {1, 1000, 2048, 32, 32, 32, 32, {3, 0}},
+        {33, 4100, 1024, 65, 16, 8, 65, {29, 0}},     {65, 1024, 1024, 80, 6, 3, 24, {22, 0}},
+        {100, 520, 512, 39, 4, 4, 8, {22, 0}},        {257, 3080, 768, 150, 45, 27, 65, {65, 0}},
+        {300, 2000, 12, 13, 13, 13, 4, {10, 0}},      {1000, 100, 200, 32, 4, 4, 8, {5, 0}},
+        {4096, 320, 320, 64, 32, 32, 64, {28, 4}},    {16384, 128, 1152, 512, 64, 64, 64, {48, 19}},
+        {100003, 3, 28, 16, 2, 16, 4, {12, 1}},       {4100, 3072, 768, 2064, 60, 52, 72, {128, 0}},
+        {200, 32, 50000, 25, 7, 7, 7, {2, 0}},        {40000, 32, 64, 64, 8, 8, 32, {38, 1}}};
+    for (size_t i = 0; i < LW_COUNT(of); i++) {
+        const ptrdiff_t M = of[i].m, N = of[i].n, K = of[i].k;
+        const int64_t got[] = {lw_gemm_tasks(t->isa, LW_NUM_F32, M, N, K),
+                               lw_gemm_tasks(LW_ISA_AMX, LW_NUM_BF16, M, N, K),
+                               lw_gemm_tasks(LW_ISA_AMX, LW_NUM_S8, M, N, K),
+                               lw_gemm_tasks(LW_ISA_AMX, LW_NUM_BF16X3, M, N, K),
+                               lw_gemm_weight_grad_tasks(M, N, K),
+                               lw_gemm_weight_grad_combine_tasks(M, N, K)};
+        check_same(t, got, &of[i].f32, sizeof got, "tasks of M=%td N=%td K=%td", M, N, K);
+    }
+}
+
 /* At avx512bf16 and amx everything in f32, but products as sums of three bf16, is the function of avx512, and at avxvnni that
  * of avx2: the bits cannot differ. */
 static void same_f32(check *t, lw_isa one, lw_isa two)
@@ -605,6 +632,7 @@ int main(int argc, char **argv)
         {"row_invariance", row_invariance},
         {"bytes_alike", bytes_alike},
         {"weight_grad", weight_grad},
+        {"tasks", tasks},
         {"f32_is_shared", f32_is_shared},
         {"above_avxvnni", above_avxvnni},
     };

@@ -145,7 +145,7 @@ int64_t lw_conv_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass)
 /* Positions of a line of any phase, at most. */
 static int32_t most_count(int32_t out, const lw_conv_line *l)
 {
-    return LW_MAX(LW_CEIL_DIV(out, l->out_step), 1);
+    return LW_CEIL_DIV(out, l->out_step);
 }
 
 /* Whole images, or lines of one, `least` at least. */
@@ -155,10 +155,10 @@ static void share_pixels(lw_conv_split *c, int32_t images, int32_t lines, int32_
     c->images = 1;
     c->rows = lines;
     if (image <= task) {
-        c->images = (int32_t)LW_MIN(LW_MAX(task / image, 1.0), (double)LW_MAX(images, 1));
+        c->images = (int32_t)LW_MIN(task / image, (double)LW_MAX(images, 1));
     } else {
         int32_t parts = (int32_t)LW_MIN(image / task + 0.5, (double)lines);
-        c->rows = LW_MAX(LW_CEIL_DIV(lines, LW_MAX(parts, 1)), least);
+        c->rows = LW_MAX(LW_CEIL_DIV(lines, parts), least);
     }
     c->image_groups = LW_CEIL_DIV(images, c->images);
     c->row_groups = LW_CEIL_DIV(lines, c->rows);

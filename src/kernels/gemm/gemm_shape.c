@@ -37,12 +37,12 @@ double lw_gemm_even_flops(double total, double least)
 static ptrdiff_t group_cols(ptrdiff_t N, ptrdiff_t depth, ptrdiff_t group)
 {
     ptrdiff_t panels = LW_CEIL_DIV(N, LW_GEMM_COLS);
-    ptrdiff_t most = LW_MAX(group / LW_MAX(depth, 1) / LW_GEMM_COLS, 1);
+    ptrdiff_t most = group / depth / LW_GEMM_COLS;
     ptrdiff_t fewest = LW_CEIL_DIV(panels, most);
     for (ptrdiff_t groups = fewest; groups < 2 * fewest; groups++)
         if (panels % groups == 0)
             return panels / groups * LW_GEMM_COLS;
-    return LW_MIN(most, LW_MAX(panels, 1)) * LW_GEMM_COLS;
+    return most * LW_GEMM_COLS;
 }
 
 ptrdiff_t lw_gemm_group_cols(ptrdiff_t N, ptrdiff_t K)
@@ -70,13 +70,12 @@ lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
     double task = lw_gemm_even_flops(2.0 * busy * (double)N * (double)LW_MAX(K, 8), LW_TASK_FLOPS);
     lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K)};
     double per_row = 2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8);
-    double rows = task / per_row;
     /* Few rows and many columns: narrower column groups instead. */
-    while ((M <= 64 || (double)M <= rows / 2) && s.cols > LW_GEMM_COLS && busy * per_row > task) {
+    while (M <= 64 && s.cols > LW_GEMM_COLS && busy * per_row > task) {
         s.cols = LW_ROUND_UP(s.cols / 2, LW_GEMM_COLS);
         per_row /= 2;
-        rows *= 2;
     }
+    double rows = task / per_row;
     s.rows = rows >= (double)M ? M : LW_ROUND_UP((ptrdiff_t)rows, LW_GEMM_ROWS);
     s.rows = LW_MAX(LW_MIN(s.rows, M), 1);
     s.row_tasks = LW_CEIL_DIV(M, s.rows);

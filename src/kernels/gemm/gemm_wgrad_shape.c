@@ -14,10 +14,9 @@ enum {
 lw_wgrad_split lw_wgrad_groups(int64_t images, int64_t most, int64_t weights, int64_t O)
 {
     lw_wgrad_split s = {.floats = LW_ROUND_UP(weights + O, 16)};
-    int64_t groups = LW_MIN(LW_MIN(images, most),
-                            LW_MIN(GROUPS_MAX, PARTIAL_FLOATS_MAX / s.floats));
+    int64_t groups = LW_MIN(most, LW_MIN(GROUPS_MAX, PARTIAL_FLOATS_MAX / s.floats));
     s.images = LW_CEIL_DIV(images, LW_MAX(groups, 1));
-    s.groups = LW_MAX(LW_CEIL_DIV(images, s.images), 1);
+    s.groups = LW_CEIL_DIV(images, s.images);
     if (s.groups > 1) {
         s.combine_step = LW_MAX(LW_ROUND_UP(COMBINE_FLOATS / s.groups, 16), 1024);
         s.combine_tasks = LW_CEIL_DIV(weights + O, s.combine_step);
@@ -34,9 +33,9 @@ lw_wgrad_split lw_wgrad_split_of(int64_t images, int64_t pixels, int64_t O, int6
                                        weights, O);
     int64_t out = LW_CEIL_DIV(wanted, s.groups);
     int64_t o_most = LW_CEIL_DIV(O, O_STEP);
-    s.ky_tasks = (int32_t)(out >= KH && out > 1 ? KH : 1);
+    s.ky_tasks = (int32_t)(out >= KH ? KH : 1);
     int64_t o_tasks = LW_MIN(LW_CEIL_DIV(out, s.ky_tasks), o_most);
-    s.o_step = (int32_t)LW_ROUND_UP(LW_CEIL_DIV(O, LW_MAX(o_tasks, 1)), O_STEP);
+    s.o_step = (int32_t)LW_ROUND_UP(LW_CEIL_DIV(O, o_tasks), O_STEP);
     s.o_tasks = (int32_t)LW_CEIL_DIV(O, s.o_step);
     s.out_tasks = (int64_t)s.ky_tasks * s.o_tasks;
     return s;
