@@ -182,7 +182,7 @@ lw_conv_split lw_conv_split_of(const lw_conv_shape *s, lw_conv_pass pass)
         image * s->B * (double)LW_CEIL_DIV(p.cols, c.cols) * (double)c.phases, least);
     /* Few pixels and many columns: narrower column groups. */
     while (image * s->B > task && image * LW_MIN(s->B, 4) > 2 * task && c.cols > LW_GEMM_COLS &&
-           most_rows * most_cols <= 64) {
+           (int64_t)most_rows * most_cols <= 64) {
         c.cols = LW_ROUND_UP(c.cols / 2, LW_GEMM_COLS);
         row /= 2;
         image /= 2;
