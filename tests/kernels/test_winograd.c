@@ -605,6 +605,122 @@ static void choice(check *t)
             }
 }
 
+/* Both sides of every edge of the rule, {C, O, H, W}, at every level from ref to amx. */
+static void edges_of_the_rule(check *t)
+{
+#if defined(__aarch64__)
+    enum { VNNI = 0 }; /* i8mm: bytes are direct */
+#else
+    enum { VNNI = 4 };
+#endif
+    static const struct {
+        lw_num num;
+        int z[4], tile[LW_ISA_COUNT];
+    } of[] = {{LW_NUM_F32, {11, 64, 8, 8}, {0}},
+              {LW_NUM_F32, {64, 11, 8, 8}, {0}},
+              {LW_NUM_F32, {12, 12, 8, 8}, {0, 4, 4, 4, 4, 4}},
+              {LW_NUM_F32, {128, 64, 4, 4}, {0, 4, 4, 4, 4, 4}},
+              {LW_NUM_F32, {128, 65, 4, 4}, {0, 2, 2, 2, 2, 2}},
+              {LW_NUM_F32, {128, 65, 4, 5}, {0, 4, 4, 4, 4, 4}},
+              {LW_NUM_F32, {128, 65, 5, 4}, {0, 4, 4, 4, 4, 4}},
+              {LW_NUM_BF16, {32, 1024, 5, 4}, {[LW_ISA_AVX512BF16] = 2}},
+              {LW_NUM_BF16, {1024, 32, 4, 5}, {[LW_ISA_AVX512BF16] = 2}},
+              {LW_NUM_BF16, {30, 2048, 5, 5}, {0}},
+              {LW_NUM_BF16, {2048, 31, 5, 5}, {0}},
+              {LW_NUM_BF16, {32, 1023, 5, 5}, {0}},
+              {LW_NUM_BF16, {64, 512, 4, 4}, {0}},
+              {LW_NUM_BF16, {65, 512, 5, 5}, {0}},
+              {LW_NUM_S8, {12, 16, 8, 8}, {0, 4, VNNI, 4, 4}},
+              {LW_NUM_S8, {8, 16, 8, 8}, {0, 4, 0, 4}},
+              {LW_NUM_S8, {1840, 16, 8, 8}, {0, 4, VNNI, 4, 4}},
+              {LW_NUM_S8, {1844, 16, 8, 8}, {0}}};
+    for (size_t i = 0; i < LW_COUNT(of); i++) {
+        const int *z = of[i].z;
+        const lw_conv_choice asked = {.num = of[i].num, .C = z[0], .O = z[1], .H = z[2], .W = z[3]};
+        for (int isa = 0; isa < LW_ISA_COUNT; isa++) {
+            const int tile = lw_conv_choice_rule(&asked, (lw_isa)isa);
+            check_same(t, &tile, &of[i].tile[isa], sizeof tile, "type %d, %d -> %d at %d x %d, %s",
+                       asked.num, z[0], z[1], z[2], z[3], lw_isa_name((lw_isa)isa));
+        }
+    }
+}
+
+/* Each size and pad that tiles need, and the depth that sums of points bear. */
+static void where_tiles_apply(check *t)
+{
+    const lw_conv_shape good = shape(1, 16, 16, LW_WINOGRAD_MAX_DEPTH, 8);
+    lw_conv_shape s = good;
+    int32_t *const needed[] = {&s.KH,       &s.KW,         &s.stride,   &s.pad_top,
+                               &s.pad_left, &s.pad_bottom, &s.pad_right};
+    const bool yes = true, no = false;
+    bool got = lw_winograd_applies(&s, LW_CONV_FORWARD);
+    check_same(t, &got, &yes, sizeof got, "the greatest depth");
+    s.C++;
+    got = lw_winograd_applies(&s, LW_CONV_FORWARD);
+    check_same(t, &got, &no, sizeof got, "more");
+    got = lw_winograd_applies(&s, LW_CONV_DATA_GRAD);
+    check_same(t, &got, &yes, sizeof got, "more, which nobody sums over");
+    for (size_t i = 0; i < 2 * LW_COUNT(needed); i++) {
+        s = good;
+        *needed[i / 2] += i % 2 ? 1 : -1;
+        got = lw_winograd_applies(&s, LW_CONV_FORWARD);
+        check_same(t, &got, &no, sizeof got, "size %zu is %d", i / 2, *needed[i / 2]);
+    }
+}
+
+/* Of weight gradients: f32 and bf16, by the rule and asked for, of few channels too. */
+static void tiles_of_weight_gradients(check *t)
+{
+    for (int isa = 0; isa < LW_ISA_COUNT; isa++)
+        for (int few = 0; few < 2; few++)
+            for (lw_num num = LW_NUM_F32; num <= LW_NUM_BF16; num++)
+                for (int asked = 0; asked < 2; asked++) {
+                    const lw_conv_shape s = shape(1, 16, 16, few ? 8 : 64, 64);
+                    const bool direct = num == LW_NUM_BF16 && isa == LW_ISA_AMX,
+                               want = isa > LW_ISA_REF && (asked || (!few && !direct)),
+                               got = lw_winograd_weight_grad(num, &s, (lw_isa)isa,
+                                                             asked ? LW_CONV_MODE_WINOGRAD
+                                                                   : LW_CONV_MODE_AUTO);
+                    check_same(t, &got, &want, sizeof got, "%s, type %d, few %d, asked %d",
+                               lw_isa_name((lw_isa)isa), num, few, asked);
+                }
+}
+
+static void tile_is(check *t, const lw_conv_choices *chosen, lw_num num, lw_conv_shape s,
+                    lw_conv_pass pass, lw_conv_mode mode, int want, const char *what)
+{
+    const int got = lw_winograd_tile_of(chosen, num, &s, pass, LW_ISA_AVX512BF16, mode);
+    check_same(t, &got, &want, sizeof got, "%s", what);
+}
+
+/* A choice is that of its type, pass and sizes alone, of any batch, and only where the rule would decide. */
+static void choices(check *t)
+{
+    static const lw_conv_choice of[] = {
+        {.num = LW_NUM_F32, .C = 64, .O = 96, .H = 15, .W = 24, .tile = 0},
+        {.num = LW_NUM_F32, .C = 64, .O = 96, .H = 16, .W = 24, .tile = 2}};
+    const lw_conv_choices both = {.row = of, .n = 2}, none = {.row = of, .n = 0};
+    const lw_conv_shape good = shape(9, 16, 24, 64, 96);
+    lw_conv_shape s = good;
+    int32_t *const sizes[] = {&s.C, &s.O, &s.H, &s.W};
+    tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 2, "the second");
+    tile_is(t, &both, LW_NUM_BF16, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 0, "of another type");
+    tile_is(t, &both, LW_NUM_F32, s, LW_CONV_DATA_GRAD, LW_CONV_MODE_AUTO, 4, "the other pass");
+    tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_DIRECT, 0, "direct");
+    for (size_t i = 0; i < LW_COUNT(sizes); i++) {
+        s = good;
+        *sizes[i] += 4;
+        tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 4, "of another size");
+    }
+    s = good;
+    s.H = 15;
+    tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 0, "the first");
+    tile_is(t, &none, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 4, "of none");
+    s = good;
+    s.stride = 2;
+    tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 0, "where none apply");
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
@@ -622,6 +738,10 @@ int main(int argc, char **argv)
         {"pitch_invariance", pitch_invariance},
         {"thread_invariance", thread_invariance},
         {"choice", choice},
+        {"edges_of_the_rule", edges_of_the_rule},
+        {"where_tiles_apply", where_tiles_apply},
+        {"tiles_of_weight_gradients", tiles_of_weight_gradients},
+        {"choices", choices},
         {"choice_of_layout", choice_of_layout},
     };
     return check_main(argc, argv, "winograd", cases, LW_COUNT(cases));
