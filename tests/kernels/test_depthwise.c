@@ -184,6 +184,50 @@ static void large(check *t)
     check_all(t, shape(1, 15, 40, 80, 7, 1, 3));
 }
 
+/* Tasks of both passes, none of less work than microseconds, and of the weight gradient, which its bits hang on. */
+static void tasks(check *t)
+{
+    static const struct {
+        int z[6];
+        int64_t tasks[3];
+    } of[] = {{{1, 112, 112, 32, 3, 1}, {7, 7, 1}},     {{1, 56, 56, 144, 3, 2}, {2, 7, 3}},
+              {{8, 28, 28, 192, 3, 1}, {19, 19, 24}},   {{64, 14, 14, 384, 3, 1}, {75, 75, 48}},
+              {{3, 7, 7, 960, 5, 1}, {3, 3, 45}},       {{9, 7, 9, 100, 3, 2}, {1, 1, 16}},
+              {{1, 600, 600, 200, 3, 1}, {600, 600, 4}}};
+    for (size_t i = 0; i < LW_COUNT(of); i++) {
+        const int *z = of[i].z;
+        lw_conv_shape s = shape(z[0], z[1], z[2], z[3], z[4], z[5], z[4] / 2);
+        LW_ASSERT(lw_conv_shape_init(&s) == 0, "%s", lw_errmsg());
+        const int64_t got[] = {lw_depthwise_tasks(&s, LW_CONV_FORWARD),
+                               lw_depthwise_tasks(&s, LW_CONV_DATA_GRAD),
+                               lw_depthwise_weight_grad_tasks(&s)};
+        check_same(t, got, of[i].tasks, sizeof got, "tasks of shape %zu", i);
+    }
+}
+
+/* Each partial sum is one task's; a gradient without that of biases is the same. */
+static void parts_of_the_weight_gradient(check *t)
+{
+    const problem p = make(t, shape(3, 5, 6, 130, 3, 1, 1));
+    const lw_conv_shape *s = &p.s;
+    const int64_t n = lw_depthwise_partial_floats(s);
+    const float *poison = check_out(t, 1, 0);
+    float *partials = check_out(t, n, 0), *dw = check_out(t, p.nw, 0);
+    int64_t written = 0;
+    for (int64_t i = 0; i < lw_depthwise_weight_grad_tasks(s); i++) {
+        float *own = check_out(t, n, 0);
+        kernels_of(t).depthwise.weight_grad(own, p.dy, p.x, s, i);
+        for (int64_t k = 0; k < n; k++)
+            if (memcmp(own + k, poison, sizeof *own)) {
+                partials[k] = own[k];
+                written++;
+            }
+    }
+    check_same(t, &written, &n, sizeof n, "partial sums of %s", p.name);
+    lw_depthwise_combine(dw, NULL, partials, s, 0, s->C);
+    check_same(t, dw, weight_grad(t, &p), (size_t)p.nw * sizeof *dw, "dw alone of %s", p.name);
+}
+
 static void epilogues(check *t)
 {
     for (int i = 0; i < 32 * LW_ACT_COUNT; i++) {
@@ -248,6 +292,8 @@ int main(int argc, char **argv)
         {"kernels_and_strides", kernels_and_strides},
         {"random_shapes", random_shapes},
         {"large", large},
+        {"tasks", tasks},
+        {"parts_of_the_weight_gradient", parts_of_the_weight_gradient},
         {"epilogues", epilogues},
         {"invariance", invariance},
     };
