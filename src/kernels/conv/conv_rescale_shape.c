@@ -78,9 +78,8 @@ static void cut(lw_rescale *z, ptrdiff_t most)
 {
     z->bands_x = LW_CEIL_DIV(z->tiles_x, most);
     const ptrdiff_t wide = LW_CEIL_DIV(z->tiles_x, z->bands_x);
-    z->bands_y = LW_CEIL_DIV(z->tiles_y, LW_MAX(most / wide, 1));
-    const bool whole = z->bands_x == 1 && z->bands_y == 1;
-    z->images = whole ? LW_MIN(LW_MAX(most / (z->tiles_y * z->tiles_x), 1), LW_MAX(z->B, 1)) : 1;
+    z->bands_y = LW_CEIL_DIV(z->tiles_y, most / wide);
+    z->images = LW_MIN(LW_MAX(most / (z->tiles_y * z->tiles_x), 1), LW_MAX(z->B, 1));
     z->groups = LW_CEIL_DIV(z->B, z->images);
     z->blocks = (int64_t)z->groups * z->bands_y * z->bands_x;
     const ptrdiff_t high = LW_CEIL_DIV(z->tiles_y, z->bands_y);
@@ -142,7 +141,7 @@ ptrdiff_t lw_rescale_number(const lw_rescale *z, const lw_rescale_block *b, ptrd
     const ptrdiff_t each = WEIGHT_ROWS,
                     all = b->row[LW_RESCALE_NUMBERS] + each * LW_RESCALE_NUMBERS;
     ptrdiff_t n = 0;
-    while (n < LW_RESCALE_NUMBERS && (b->row[n] + each * n) * z->parts < all * part)
+    while ((b->row[n] + each * n) * z->parts < all * part)
         n++;
     return n;
 }
