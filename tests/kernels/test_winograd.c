@@ -605,6 +605,58 @@ static void choice(check *t)
             }
 }
 
+/* Tasks for 64 threads, of each method in turn and of bytes: inputs that are shared, points that are divided, outputs. */
+static void tasks(check *t)
+{
+    static const struct {
+        int z[5];
+        int64_t of[METHODS][3];
+    } table[] = {
+        {{1, 8, 8, 256, 256},
+         {{2, 32, 8}, {8, 16, 8}, {2, 0, 16}, {0, 0, 1}, {2, 0, 16}, {8, 0, 8}, {2, 16, 8}}},
+        {{1, 16, 16, 256, 260},
+         {{8, 36, 9}, {32, 0, 36}, {8, 0, 17}, {0, 0, 1}, {8, 0, 17}, {32, 0, 36}, {8, 18, 9}}},
+        {{1, 32, 32, 128, 128},
+         {{32, 0, 16},
+          {128, 0, 64},
+          {32, 0, 32},
+          {0, 0, 4},
+          {32, 0, 32},
+          {128, 0, 64},
+          {32, 0, 16}}},
+        {{8, 32, 32, 128, 128},
+         {{256, 0, 64},
+          {0, 0, 64},
+          {256, 0, 128},
+          {0, 0, 32},
+          {256, 0, 64},
+          {0, 0, 64},
+          {256, 0, 64}}},
+        {{1, 5, 7, 802, 38},
+         {{2, 16, 2}, {6, 8, 2}, {2, 0, 3}, {0, 0, 1}, {2, 12, 3}, {6, 4, 2}, {2, 8, 2}}},
+        {{3, 64, 60, 32, 40},
+         {{360, 0, 90},
+          {0, 0, 90},
+          {368, 0, 69},
+          {0, 0, 45},
+          {360, 0, 90},
+          {0, 0, 90},
+          {360, 0, 90}}},
+        {{1, 8, 8, 64, 24},
+         {{0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}}}};
+    const method ways[METHODS] = {F4, F2, PLAIN, ALONE, NARROW, LOW, {LW_NUM_S8, 4}};
+    for (size_t i = 0; i < LW_COUNT(table) * METHODS; i++) {
+        const int *z = table[i / METHODS].z;
+        const method m = ways[i % METHODS];
+        const lw_conv_shape s = shape(z[0], z[1], z[2], z[3], z[4]);
+        const int64_t got[] = {lw_winograd_input_tasks(m.num, &s, LW_CONV_FORWARD, m.tile),
+                               lw_winograd_product_tasks(m.num, &s, LW_CONV_FORWARD, m.tile),
+                               lw_winograd_tasks(m.num, &s, LW_CONV_FORWARD, m.tile)};
+        check_same(t, got, table[i / METHODS].of[i % METHODS], sizeof got,
+                   "tasks of shape %zu, type %d, tile %d", i / METHODS, m.num, m.tile);
+    }
+}
+
 /* Both sides of every edge of the rule, {C, O, H, W}, at every level from ref to amx. */
 static void edges_of_the_rule(check *t)
 {
@@ -738,6 +790,7 @@ int main(int argc, char **argv)
         {"pitch_invariance", pitch_invariance},
         {"thread_invariance", thread_invariance},
         {"choice", choice},
+        {"tasks", tasks},
         {"edges_of_the_rule", edges_of_the_rule},
         {"where_tiles_apply", where_tiles_apply},
         {"tiles_of_weight_gradients", tiles_of_weight_gradients},
