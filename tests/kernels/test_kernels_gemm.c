@@ -615,6 +615,8 @@ static void above_avxvnni(check *t)
         wide.conv.data_grad_u8 == low.conv.data_grad_u8 ||
         wide.winograd.products_u8 == low.winograd.products_u8)
         fail_msg("a level above avxvnni has rows of it");
+    if (low.isa != LW_ISA_AVXVNNI || wide.isa != LW_ISA_AVX512)
+        fail_msg("a table that does not say its level");
     t->compared++;
 }
 
