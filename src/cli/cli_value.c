@@ -171,6 +171,21 @@ static int set_element(const lw_opts *o, lw_opt_ref ref, const char *what, const
     }
 }
 
+/* Are elements i and j of a list one value, however each is spelt? */
+static bool is_same(lw_opt_type type, const void *field, int i, int j)
+{
+    switch (type) {
+    case LW_OPT_I32S:
+        return ((const int32_t *)field)[i] == ((const int32_t *)field)[j];
+    case LW_OPT_F32S:
+        return ((const float *)field)[i] == ((const float *)field)[j];
+    case LW_OPT_F64S:
+        return ((const double *)field)[i] == ((const double *)field)[j];
+    default:
+        return lw_str_eq(((const char *const *)field)[i], ((const char *const *)field)[j]);
+    }
+}
+
 /* Comma-separated; the empty text is the empty list. A failed list leaves the count as it was. */
 static int set_list(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text)
 {
@@ -186,11 +201,10 @@ static int set_list(const lw_opts *o, lw_opt_ref ref, const char *what, const ch
             *next++ = '\0';
         if (n == ref.row->capacity)
             return lw_fail(LW_EUSAGE, "%s %s: more than %d values", what, text, ref.row->capacity);
-        for (const char *before = copy; ref.row->distinct && before < p;
-             before += strlen(before) + 1)
-            if (lw_str_eq(before, p))
-                return lw_fail(LW_EUSAGE, "%s %s is there twice", what, p);
         LW_TRY(set_element(o, ref, what, p, field_of(ref), n));
+        for (int i = 0; ref.row->distinct && i < n; i++)
+            if (is_same(ref.row->type, field_of(ref), i, n))
+                return lw_fail(LW_EUSAGE, "%s %s is there twice", what, p);
         n++;
     }
     *(int32_t *)(void *)((char *)ref.set->base + ref.row->count) = n;

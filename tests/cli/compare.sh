@@ -246,6 +246,10 @@ for typed in '--ddim-steps 4,1001' '--score-steps 1001' '--ancestral-steps 1001'
     expect 2 compare --drift drift --ddpm ddpm --judge judge $few $typed --output-dir x
     err_has "${typed% *} 1001: this model's noise schedule has 1 to 1000"
 done
+expect 2 compare --drift drift --ddpm ddpm --judge judge --ddim-steps 50,100,50 --output-dir x
+err_has '--ddim-steps 50 is there twice'
+expect 2 compare --drift drift --ddpm ddpm --judge judge $few --alpha 1,1.0 --output-dir x
+err_has '--alpha 1.0 is there twice'
 expect 2 compare --drift drift --ddpm ddpm --judge judge $few --sampler dpm-solver --ddim-steps 1000 --output-dir x
 err_has '--ddim-steps 1000: with --timestep-spacing linspace two evaluations'
 expect 2 compare --drift drift --flow flow --judge judge $few --flow-steps 4000 --output-dir x

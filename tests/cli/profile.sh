@@ -28,6 +28,8 @@ expect 0 profile model --threads 1 --threads-model 2,64 --runs 2 --no-compare-pr
 out_has '"threads_model"'
 out_has '"speed_up"'
 grep -q '"expected_ms": [0-9]' "$out" || fails 'nothing is expected of two threads'
+expect 2 profile model --threads-model 2,64,02
+err_has '--threads-model 02 is there twice'
 expect 2 profile model --threads-model 0
 
 expect 2 profile

@@ -39,12 +39,12 @@ static const lw_option options[] = {
              "features; mc: passes of an encoder with dropout, and without; stream: networks of "
              "live video, frame "
              "by frame (default: all)"},
-    {LW_OPT_LIST(bench_cli, c.batch, c.n_batch), .name = "batch-size", .min = 1, .max = 4096,
-     .group = "Cases",
+    {LW_OPT_LIST(bench_cli, c.batch, c.n_batch), .name = "batch-size", .distinct = true, .min = 1,
+     .max = 4096, .group = "Cases",
      .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64; dit 8 and "
              "4)"},
-    {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .min = 8, .max = 4096,
-     .unit = "pixels", .group = "Cases",
+    {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .distinct = true, .min = 8,
+     .max = 4096, .unit = "pixels", .group = "Cases",
      .help =
          "sizes of resolution (default: 32,64,96,128,192,256; with --latents 256,512), and of a "
          "model of stream"},
@@ -63,8 +63,8 @@ static const lw_option options[] = {
          "of stream: the model is in latents of this one (taef2:DIR); of resolution: the U-Net is, "
          "from noise to decoded bytes in one plan"},
     LW_WINDOW_OPTION(bench_cli, c.window, "Cases"),
-    {LW_OPT_LIST(bench_cli, c.scale, c.n_scale), .name = "scale", .min = 4, .max = 512,
-     .unit = "widths", .group = "Cases",
+    {LW_OPT_LIST(bench_cli, c.scale, c.n_scale), .name = "scale", .distinct = true, .min = 4,
+     .max = 512, .unit = "widths", .group = "Cases",
      .help = "of stream: gpu-stress and gpu-intensive-lsd at these widths, instead of --model"},
     {LW_OPT(bench_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
      .fallback = "f32", .group = "Cases",

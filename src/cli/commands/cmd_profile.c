@@ -29,8 +29,8 @@ static const lw_option options[] = {
      .group = "Timing", .help = "timed and profiled runs, after one for warm-up"},
     {LW_OPT(profile_cli, c.compare), .name = "compare-precisions", .fallback = "true",
      .group = "Timing", .help = "time the other precisions as wholes and compare their results"},
-    {LW_OPT_LIST(profile_cli, c.model, c.n_model), .name = "threads-model", .min = 1, .max = 1024,
-     .unit = "threads", .group = "Timing",
+    {LW_OPT_LIST(profile_cli, c.model, c.n_model), .name = "threads-model", .distinct = true,
+     .min = 1, .max = 1024, .unit = "threads", .group = "Timing",
      .help =
          "what so many threads could give, by the number of tasks of each step and the measured "
          "barrier: a bound, in all and for each step shown; --threads 1 measures best"},

@@ -5,10 +5,10 @@
 #include "jobs/toy/toy_job.h"
 
 static const lw_option options[] = {
-    {LW_OPT_LIST(lw_toy_config, data, n_data), .name = "distribution", .unit = "list",
-     .group = "Suite", .help = "of all, " LW_TOY_DATA "; default all"},
-    {LW_OPT_LIST(lw_toy_config, ablation, n_ablation), .name = "ablation", .unit = "list",
-     .group = "Suite", .help = "of all, " LW_TOY_ABLATIONS "; default all"},
+    {LW_OPT_LIST(lw_toy_config, data, n_data), .name = "distribution", .distinct = true,
+     .unit = "list", .group = "Suite", .help = "of all, " LW_TOY_DATA "; default all"},
+    {LW_OPT_LIST(lw_toy_config, ablation, n_ablation), .name = "ablation", .distinct = true,
+     .unit = "list", .group = "Suite", .help = "of all, " LW_TOY_ABLATIONS "; default all"},
     {LW_OPT(lw_toy_config, seeds), .name = "seeds", .min = 1, .max = 1000, .fallback = "5",
      .group = "Suite", .help = "trainings of each, with seeds from --seed on"},
     {LW_OPT(lw_toy_config, points), .name = "points", .min = 16, .max = 100000, .fallback = "5000",

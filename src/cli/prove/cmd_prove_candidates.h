@@ -21,13 +21,13 @@ typedef struct lw_prove_candidates {
                             .help = "of each query in each mode, drawn without "         \
                                     "replacement; all or 0: every one there is"          \
     }
-#define LW_PROVE_CANDIDATES_MODES(T, field, in)                                               \
-    {                                                                                         \
-        LW_OPT_LIST(T, field.modes, field.n_modes),                                           \
-            .name = "corruption-modes", .fallback = "head,tail", .choices = "head|tail|both", \
-            .group = in,                                                                      \
-            .help = "what is replaced; metrics are means over modes; both: heads and "        \
-                    "tails in one list, half of each"                                         \
+#define LW_PROVE_CANDIDATES_MODES(T, field, in)                                        \
+    {                                                                                  \
+        LW_OPT_LIST(T, field.modes, field.n_modes),                                    \
+            .name = "corruption-modes", .distinct = true, .fallback = "head,tail",     \
+            .choices = "head|tail|both", .group = in,                                  \
+            .help = "what is replaced; metrics are means over modes; both: heads and " \
+                    "tails in one list, half of each"                                  \
     }
 #define LW_PROVE_CANDIDATES_FILTERED(T, field, in)                                              \
     {                                                                                           \

@@ -41,7 +41,7 @@ static const lw_option compare_options[] = {
              "tails"},
     LW_PROVE_CANDIDATES_N(compare_cli, candidates, "100", "Candidates"),
     {LW_OPT_LIST(compare_cli, candidates.modes, candidates.n_modes), .name = "corruption-modes",
-     .fallback = "head,tail", .choices = "head|tail", .group = "Candidates",
+     .distinct = true, .fallback = "head,tail", .choices = "head|tail", .group = "Candidates",
      .help = "what is replaced"},
     LW_PROVE_CANDIDATES_FILTERED(compare_cli, candidates, "Candidates"),
     LW_PROVE_CANDIDATES_DOMAINS(compare_cli, candidates, "Candidates"),

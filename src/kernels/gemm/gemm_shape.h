@@ -55,7 +55,7 @@ ptrdiff_t lw_gemm_pack_cols(ptrdiff_t N, ptrdiff_t K);
 
 typedef struct lw_gemm_split {
     ptrdiff_t rows, cols;           /* of one task (the last may be smaller) */
-    ptrdiff_t row_tasks, col_tasks; /* task = row_task * col_tasks + col_task */
+    ptrdiff_t row_tasks, col_tasks; /* which of them a task is: lw_tiles_part */
 } lw_gemm_split;
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
 
