@@ -79,13 +79,6 @@ static int rows_in_memory(lw_data_job *job, uint64_t fingerprint, struct lw_data
     return 0;
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* Builds path; the lock is ours. 1: the cache cannot be written (the message says why). */
 static int build_file(lw_data_job *job, uint64_t fingerprint, const char *path)
 {
@@ -94,7 +87,7 @@ static int build_file(lw_data_job *job, uint64_t fingerprint, const char *path)
     if (temp.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for a path", job->spec);
     unlink(temp.s); /* of a process that was killed: the lock is ours */
-    LW_CLEANUP(close_fd)
+    LW_CLEANUP(lw_fd_close)
     int fd = open(temp.s, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
         lw_fail(lw_errno_code(errno), "%s: cannot create: %s", temp.s, strerror(errno));

@@ -28,8 +28,7 @@ void lw_archive_close(lw_archive **pp)
     if (!a)
         return;
     archive_read_free(a->in);
-    if (a->fd >= 0)
-        close(a->fd);
+    lw_fd_close(&a->fd);
     lw_free(&a->path);
     lw_free(pp);
 }

@@ -117,8 +117,7 @@ void lw_events_close(lw_events **pp)
     lw_events *e = *pp;
     if (!e)
         return;
-    if (e->fd >= 0)
-        close(e->fd);
+    lw_fd_close(&e->fd);
     lw_str_clear(&e->path);
     lw_free(pp);
 }

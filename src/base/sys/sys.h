@@ -60,6 +60,8 @@ bool lw_isa_multiplies_bytes(lw_isa isa);
 bool lw_isa_same_f32(const char *a, const char *b);
 const char *lw_machine_name(void); /* model name as the kernel says it */
 
+/* Closes a descriptor, if it is one, and makes it -1. For LW_CLEANUP. */
+void lw_fd_close(int *fd);
 /* Whole file into a heap block with a NUL after it (not counted). max 0: no limit, but
  * LW_UNSIZED_MAX for pipes and devices, which may have no end. Caller lw_free()s. */
 #define LW_UNSIZED_MAX ((size_t)256 << 20)

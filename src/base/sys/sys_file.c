@@ -18,7 +18,7 @@ static int fail_errno(const char *what, const char *path)
     return lw_fail(lw_errno_code(errno), "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
-static void close_fd(int *fd)
+void lw_fd_close(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -63,7 +63,7 @@ static int read_all(int fd, const char *path, size_t limit, char **buf, size_t *
 
 int lw_file_read(const char *path, size_t max, char **out, size_t *len)
 {
-    LW_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    LW_CLEANUP(lw_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail_errno("open", path);
     char *buf = NULL;
@@ -105,7 +105,7 @@ static int fail_open(const char *path)
 
 int lw_file_append(const char *path, const void *bytes, size_t n)
 {
-    LW_CLEANUP(close_fd)
+    LW_CLEANUP(lw_fd_close)
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return fail_open(path);
@@ -114,7 +114,7 @@ int lw_file_append(const char *path, const void *bytes, size_t n)
 
 int lw_file_cut(const char *path, size_t size)
 {
-    LW_CLEANUP(close_fd) int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    LW_CLEANUP(lw_fd_close) int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return fail_open(path);
     if (ftruncate(fd, (off_t)size) != 0 || fsync(fd) != 0)
@@ -124,7 +124,7 @@ int lw_file_cut(const char *path, size_t size)
 
 int lw_fsync_path(const char *path)
 {
-    LW_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    LW_CLEANUP(lw_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail_errno("open", path);
     /* Some file systems cannot sync a directory (EINVAL): nothing to be done there. */

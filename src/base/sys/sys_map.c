@@ -143,9 +143,7 @@ int lw_lock_try(const char *path, int *fd)
 
 void lw_lock_drop(int *fd)
 {
-    if (*fd >= 0)
-        close(*fd); /* closing drops the lock */
-    *fd = -1;
+    lw_fd_close(fd); /* drops the lock */
 }
 
 /* The lock goes with the process, however it ends; file systems that know no locks go without. */
