@@ -206,6 +206,8 @@ static inline void lw_tile_next_groups(lw_tile_next next[2], const float *packed
                                        ptrdiff_t N, ptrdiff_t n0, ptrdiff_t n1, ptrdiff_t row,
                                        ptrdiff_t to, ptrdiff_t M)
 {
+    if (LW_ROUND_UP(N, VL) * steps <= LW_GEMM_GROUP_FLOATS)
+        return; /* the second cache keeps all of them */
     const ptrdiff_t beside[2][2] = {{LW_MAX(n0 - (n1 - n0), 0), n0},
                                     {n1, LW_MIN(n1 + (n1 - n0), LW_ROUND_UP(N, VL))}};
     for (int i = 0; i < 2; i++) {
