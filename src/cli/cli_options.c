@@ -225,7 +225,7 @@ static int place_of(const char *path, lw_str *out)
     return dir.failed || name.failed || out->failed ? LW_ENOMEM : 0;
 }
 
-static int is_same(const char *a, const char *b, bool *same)
+static int is_same_place(const char *a, const char *b, bool *same)
 {
     LW_CLEANUP(lw_str_clear) lw_str at = {0}, other = {0};
     LW_TRY(place_of(a, &at));
@@ -239,20 +239,16 @@ static int check_beside(const lw_option *row, const char *dir, const lw_option *
                         const char *path)
 {
     size_t n;
-    if (!row->files)
-        return 0;
-    for (int32_t i = 0;; i++) {
+    for (const char *rest = row->files, *name; (name = lw_str_word(&rest, '|', &n));) {
         LW_CLEANUP(lw_str_clear) lw_str whole = {0};
-        const char *name = lw_str_choice(row->files, i, &n);
         bool same;
-        if (n == 0)
-            return 0;
         lw_str_addf(&whole, "%s/%.*s", dir, (int)n, name);
-        LW_TRY(whole.failed ? LW_ENOMEM : is_same(lw_str_c(&whole), path, &same));
+        LW_TRY(whole.failed ? LW_ENOMEM : is_same_place(lw_str_c(&whole), path, &same));
         if (same)
             return lw_fail(LW_EUSAGE, "--%s %s: --%s writes a file of that name: choose another",
                            file->name, path, row->name);
     }
+    return 0;
 }
 
 /* Whatever is written last would be all there is. */
@@ -268,7 +264,7 @@ static int check_once(const lw_opts *o, const lw_option *mine, const char *path)
                 continue;
             LW_TRY(check_beside(row, other, mine, path));
             LW_TRY(check_beside(mine, path, row, other));
-            LW_TRY(is_same(other, path, &same));
+            LW_TRY(is_same_place(other, path, &same));
             if (same && !lw_path_is_special(path))
                 return lw_fail(LW_EUSAGE, "--%s and --%s are both %s: give each a name of its own",
                                row->name, mine->name, path);

@@ -26,8 +26,10 @@ const char *lw_precision_name(int32_t num)
 static bool measured_with(const lw_quantization *q, const lw_store *s)
 {
     const json_t *hash = json_object_get(json_object_get(q->tree, "calibration"), "model_hash");
+    if (!hash)
+        return true;
     LW_CLEANUP(lw_json_drop) json_t *have = lw_json_hash(lw_store_hash(s, LW_SLAB_PARAM));
-    return !hash || json_equal(hash, have);
+    return json_equal(hash, have);
 }
 
 int lw_precision_check(int32_t num, const lw_quantization *q, const lw_network *n, const char *name)

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
-#include "cli/commands/cmd_sample.h"
+#include "cli/commands/cmd_network.h"
 #include "formats/formats.h"
 #include "session/session.h"
 #include "bench/bench.h"

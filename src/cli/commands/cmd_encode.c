@@ -2,7 +2,7 @@
 /* leeway encode: features of pictures, into one file. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
-#include "cli/commands/cmd_sample.h"
+#include "cli/commands/cmd_network.h"
 #include "data/data.h"
 #include "formats/formats.h"
 #include "session/session.h"

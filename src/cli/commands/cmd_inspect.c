@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/commands/cmd_sample.h"
+#include "cli/commands/cmd_network.h"
 #include "formats/formats.h"
 #include "session/session.h"
 #include "jobs/inspect/inspect_job.h"

@@ -2,7 +2,7 @@
 /* leeway quantize: ranges for int8, and the model folder that holds them. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
-#include "cli/commands/cmd_sample.h"
+#include "cli/commands/cmd_network.h"
 #include "data/data.h"
 #include "formats/formats.h"
 #include "jobs/quantize/quantize_job.h"

@@ -2,7 +2,7 @@
 /* leeway run: the forward of any model folder on arrays in files. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
-#include "cli/commands/cmd_sample.h"
+#include "cli/commands/cmd_network.h"
 #include "formats/formats.h"
 #include "session/session.h"
 #include "jobs/run/run_job.h"

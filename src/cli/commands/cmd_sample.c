@@ -2,7 +2,7 @@
 /* leeway sample: pictures from a trained generator. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
-#include "cli/commands/cmd_sample.h"
+#include "cli/commands/cmd_network.h"
 #include "formats/formats.h"
 #include "session/session.h"
 #include "jobs/sample/sample_job.h"

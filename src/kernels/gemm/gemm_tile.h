@@ -181,9 +181,15 @@ static inline ptrdiff_t lw_tiles_step(const lw_tiles *k, ptrdiff_t steps, ptrdif
     return i < n ? LW_ROUND_UP(steps * i / n, k->chunk) : steps;
 }
 
-/* The part of a product that a task is, of row parts times column groups. Groups of a row part follow one another, and read the
- * same rows; or the parts of a group, whose weights stay in L2, where those are more than all rows or tiles outrun the reading
- * of them. */
+/* Do the tasks of a product of so many rows and columns (of all taps) go group by group, because weights are more than rows, or
+ * because tiles outrun the reading of them? */
+static inline bool lw_tiles_by_groups(const lw_tiles *k, int64_t rows, int64_t cols)
+{
+    return !k->even || cols > rows;
+}
+
+/* The part of a product that a task is, of row parts times column groups: by groups those of a group follow one another, whose
+ * weights stay in L2, else those of a row part, which read the same rows. */
 static inline int64_t lw_tiles_part(int64_t task, int64_t rows, int64_t cols, bool by_groups)
 {
     return by_groups ? task % rows * cols + task / rows : task;
@@ -197,7 +203,7 @@ typedef struct lw_tile_next {
 /*
  * Where tasks go group by group: the groups of columns on both sides of [n0, n1), since half of the threads go through the tasks
  * backwards. Weights come from memory while the products of others are made; the first rows of a group alone would wait
- * for them:
+ * for them. Not of weights so few that the second cache keeps them anyway.
  *
  *        | group before | this group | group behind |
  *     rows               [ row, to )                   of M rows ask for their share of both
@@ -207,7 +213,7 @@ static inline void lw_tile_next_groups(lw_tile_next next[2], const float *packed
                                        ptrdiff_t to, ptrdiff_t M)
 {
     if (LW_ROUND_UP(N, VL) * steps <= LW_GEMM_GROUP_FLOATS)
-        return; /* the second cache keeps all of them */
+        return;
     const ptrdiff_t beside[2][2] = {{LW_MAX(n0 - (n1 - n0), 0), n0},
                                     {n1, LW_MIN(n1 + (n1 - n0), LW_ROUND_UP(N, VL))}};
     for (int i = 0; i < 2; i++) {
@@ -275,7 +281,8 @@ static inline ptrdiff_t lw_panel_width(ptrdiff_t N, ptrdiff_t n)
     return N - n > VL ? LW_TILE_COLS : VL;
 }
 
-/* Asks for what is left of them, and where that is one of both, for the panel ahead. */
+/* Tells a tile to ask for what is left of both; where that is one of them, for the panel ahead, too. What is told is left no
+ * more. */
 LW_WORD void lw_tile_tell(lw_tile *t, lw_tile_next next[2])
 {
     const ptrdiff_t most = LW_FETCH_LINE * t->runs * t->len;

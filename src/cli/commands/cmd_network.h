@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Option rows that commands which run a network share. */
-#ifndef LW_CMD_SAMPLE_H
-#define LW_CMD_SAMPLE_H
+#ifndef LW_CMD_NETWORK_H
+#define LW_CMD_NETWORK_H
 
 #include "cli/cli_options.h"
 
