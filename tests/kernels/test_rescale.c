@@ -393,6 +393,29 @@ static void tasks_enough(check *t)
     }
 }
 
+/* The first two tasks: of the same pixels, or, of weights that are more than the transformed inputs, of the same columns. */
+static void order_of_tasks(check *t)
+{
+    for (int N = 36; N <= 64; N += 28) {
+        const problem p = make(t, (sizes){1, 16, 16, 32, N, 1, 1, 0, 0, 1}, true, false);
+        const struct lw_rescale_kernels k = kernels_of(t->isa);
+        float *packed = pack(t, &p),
+              *scratch = check_out(t, lw_rescale_scratch_floats(&p.s, p.pass), 0),
+              *shared = check_out(t, lw_rescale_shared_floats(&p.s, p.pass), 0),
+              *out = check_out(t, p.n_out, 0);
+        memset(out, 0xff, (size_t)p.n_out * sizeof *out);
+        for (int64_t i = lw_rescale_input_tasks(&p.s, p.pass) - 1; i >= 0; i--)
+            k.inputs(shared, p.in, &p.s, p.pass, i);
+        for (int64_t i = 0; i < 2; i++)
+            k.run(out, p.in, packed, shared, &p.s, p.pass, NULL, scratch, i);
+        const bool more_weights = N > 36;
+        const float *last = out + (p.out_H * p.out_W - 1) * p.ld_out;
+        holds(t, !isnan(out[0]) && isnan(out[32]) == more_weights, "the first pixel", p.name);
+        holds(t, isnan(last[0]) != more_weights, "the last pixel", p.name);
+        check_next(t);
+    }
+}
+
 /* Where it applies, and where it is chosen. */
 static void rule(check *t)
 {
@@ -453,6 +476,7 @@ int main(int argc, char **argv)
         {"pitch_invariance", pitch_invariance},
         {"thread_invariance", thread_invariance},
         {"tasks_enough", tasks_enough},
+        {"order_of_tasks", order_of_tasks},
         {"rule", rule},
     };
     return check_main(argc, argv, "rescale", cases, LW_COUNT(cases));

@@ -508,6 +508,30 @@ static void thread_invariance(check *t)
     }
 }
 
+/* The first two tasks: of the same pixels, or, of weights that are more than the transformed inputs, of the same columns. */
+static void order_of_tasks(check *t)
+{
+    for (int N = 64; N <= 96; N += 32) {
+        const problem p = make(t, shape(1, 32, 32, 16, N), LW_CONV_FORWARD, F4, false);
+        const struct lw_winograd_kernels k = tiles_of(t->isa, &p);
+        const int64_t n = lw_winograd_scratch_words(p.m.num, &p.s, p.pass, p.m.tile);
+        float *packed = pack(t, t->isa, &p), *scratch = check_out(t, n, 0),
+              *shared = check_out(t, lw_winograd_shared_words(p.m.num, &p.s, p.pass, p.m.tile), 0),
+              *out = check_out(t, p.n_out, 0);
+        memset(out, 0xff, (size_t)p.n_out * sizeof *out);
+        for (int64_t i = lw_winograd_input_tasks(p.m.num, &p.s, p.pass, p.m.tile) - 1; i >= 0; i--)
+            k.inputs(shared, p.in, &p.s, p.pass, p.m.tile, NULL, i);
+        for (int64_t i = 0; i < 2; i++)
+            k.run(out, p.in, packed, shared, &p.s, p.pass, p.m.tile, NULL, NULL, scratch, i);
+        const bool more_weights = N > 64;
+        const float *next_block = out + 8 * 32 * p.ld_out;
+        const int got[] = {!isnan(out[0]), !isnan(out[32]), !isnan(next_block[0])},
+                  want[] = {1, !more_weights, more_weights};
+        check_same(t, got, want, sizeof want, "what two tasks write, %s", p.name);
+        check_next(t);
+    }
+}
+
 /* Which layout: by all images, and with ALONE by the level too. */
 static void choice_of_layout(check *t)
 {
@@ -795,6 +819,7 @@ int main(int argc, char **argv)
         {"where_tiles_apply", where_tiles_apply},
         {"tiles_of_weight_gradients", tiles_of_weight_gradients},
         {"choices", choices},
+        {"order_of_tasks", order_of_tasks},
         {"choice_of_layout", choice_of_layout},
     };
     return check_main(argc, argv, "winograd", cases, LW_COUNT(cases));

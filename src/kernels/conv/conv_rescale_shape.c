@@ -117,6 +117,7 @@ lw_rescale lw_rescale_of(const lw_conv_shape *s, lw_conv_pass pass)
         cut(&z, most);
     if (z.shared && z.blocks * z.col_groups < FEW_TASKS)
         z.parts = lw_wino_parts(z.blocks * z.col_groups, LW_RESCALE_NUMBERS * z.K * z.cols);
+    z.by_groups = z.parts > 1 || LW_RESCALE_NUMBERS * z.N > z.blocks * z.rows;
     z.pieces = LW_MIN(PIECES, z.images * (LW_CEIL_DIV(z.tiles_y, z.bands_y) + up) *
                                   (LW_CEIL_DIV(z.tiles_x, z.bands_x) + up));
     return z;

@@ -132,6 +132,7 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     w.numbers = w.plain ? 9 : w.points;
     w.ldv = LW_ROUND_UP(w.steps, 16);
     cut_up(&w, alone, narrow);
+    w.by_groups = w.parts > 1 || w.N > w.tiles;
     w.pieces = LW_CEIL_DIV(w.block, PIECE);
     w.v_step = w.block * w.ldv + 16;
     w.m_step = w.block * LW_GEMM_COLS + 16;

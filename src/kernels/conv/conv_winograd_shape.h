@@ -33,6 +33,7 @@ typedef struct lw_wino {
     ptrdiff_t ldv, v_step, m_step; /* words */
     bool shared;                   /* V */
     ptrdiff_t pieces;              /* tasks that make a shared V */
+    bool by_groups;                /* order of tasks, see lw_wino_block */
     ptrdiff_t parts;               /* of the points of a task; 1: it multiplies them itself */
 } lw_wino;
 /* Tasks that keep 64 threads busy. */
@@ -42,15 +43,19 @@ enum { LW_WINO_TASKS = 64 };
 ptrdiff_t lw_wino_parts(int64_t tasks, int64_t words);
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
-/* The tasks of a group of columns follow one another, so that its weights come from memory once: at batch 1 these are most
- * of what is read. */
+/*
+ * The block and the group of columns of a task. Weights that are more than V go group by group, so that each comes from memory
+ * once: at batch 1 these are most of what is read. Else tasks go block by block, in the order in which V is made: who
+ * takes the first, or the last, half of both finds its part of V where it left it, which counts where threads do not share
+ * their third cache.
+ */
 static inline int64_t lw_wino_block(const lw_wino *z, int64_t task)
 {
-    return task % z->blocks;
+    return lw_tiles_part(task, z->blocks, z->col_groups, z->by_groups) / z->col_groups;
 }
 static inline int64_t lw_wino_group(const lw_wino *z, int64_t task)
 {
-    return task / z->blocks;
+    return lw_tiles_part(task, z->blocks, z->col_groups, z->by_groups) % z->col_groups;
 }
 
 /* Words before the sums of the filters, of bytes. */

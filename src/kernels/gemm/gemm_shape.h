@@ -81,4 +81,11 @@ lw_wgrad_split lw_wgrad_groups(int64_t images, int64_t most, int64_t weights, in
 lw_wgrad_split lw_wgrad_split_of(int64_t images, int64_t pixels, int64_t O, int64_t KH,
                                  int64_t KWC);
 
+/* The part of a product that a task is, of row parts times column groups: by groups those of a group follow one another, whose
+ * weights stay in L2, else those of a row part, which read the same rows. */
+static inline int64_t lw_tiles_part(int64_t task, int64_t rows, int64_t cols, bool by_groups)
+{
+    return by_groups ? task % rows * cols + task / rows : task;
+}
+
 #endif

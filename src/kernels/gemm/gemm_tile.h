@@ -188,13 +188,6 @@ static inline bool lw_tiles_by_groups(const lw_tiles *k, int64_t rows, int64_t c
     return !k->even || cols > rows;
 }
 
-/* The part of a product that a task is, of row parts times column groups: by groups those of a group follow one another, whose
- * weights stay in L2, else those of a row part, which read the same rows. */
-static inline int64_t lw_tiles_part(int64_t task, int64_t rows, int64_t cols, bool by_groups)
-{
-    return by_groups ? task % rows * cols + task / rows : task;
-}
-
 /* Words that later tiles read, of which the sums of this one ask for a line with every step. */
 typedef struct lw_tile_next {
     const float *at, *end;
