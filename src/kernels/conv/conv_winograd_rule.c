@@ -13,15 +13,16 @@
  * bf16, where the machine multiplies it, in F(2x2), against F(4x4) of f32 and direct bf16:
  *
  *   channels @ side     gain over F(4x4) f32, over direct bf16 (weights from memory)
- *   64 @ 256 to 64      1.05 to 1.4, 1.4 to 1.5       not: no faster than f32, exact beside it
- *   128 @ 32 and 16     1.1 to 1.2, 1.5 to 1.7        not
+ *   64 @ 256 to 64      1.05 to 1.4, 1.4 to 1.5       from 128 on
+ *   128 @ 32 and 16     1.1 to 1.2, 1.5 to 1.7        not: hardly faster than f32, exact beside it
  *   192 to 768          1.3 to 1.6, 1.6 to 1.8
  *   256 to 1,536 @ 8    1.3 to 2.2, 1.3 to 2.0
  *   256 to 1,024 @ 4    1.5 to 5.5, 1.0 to 1.3        not: direct
  *
  * Per pixel and pair of channels F(2x2) multiplies 4 times, 32 a cycle, F(4x4) 2.25 times, 16 a cycle: no more
  * than 1.1 is won by that. The rest is bytes, 32 a pair of channels for the filters instead of 144: so it
- * begins where those of f32 leave the second cache.
+ * begins where those of f32 leave the second cache, or where pictures leave the third one, which are half as
+ * large, too: 64 @ 128 is 8 MiB of f32 read and written.
  *
  * u8: F(4x4) wherever it fits (forward, C a multiple of 4, at most 1,840). Of the time of direct bytes, 8 pictures, one core,
  * weights from a cache:
@@ -50,7 +51,14 @@ enum { BYTES_ARE_DIRECT = 1 }; /* at i8mm */
 #else
 enum { BYTES_ARE_DIRECT = 0 };
 #endif
-enum { MIN_CHANNELS = 12, MIN_CHANNELS_BF16 = 32, MIN_PAIRS_BF16 = 32768, ONE_TILE_WEIGHTS = 8192 };
+enum {
+    MIN_CHANNELS = 12,
+    MIN_CHANNELS_BF16 = 32,
+    MIN_PAIRS_BF16 = 32768,
+    LARGE_PICTURE = 1 << 21, /* numbers read and written */
+    MIN_PAIRS_BF16_LARGE = 4096,
+    ONE_TILE_WEIGHTS = 8192
+};
 
 static int tile_f32(const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)
 {
@@ -66,8 +74,10 @@ static int tile_bf16(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_c
     if (isa < LW_ISA_AVX512BF16 || (isa >= LW_ISA_AMX && mode == LW_CONV_MODE_AUTO) ||
         (pass == LW_CONV_FORWARD ? s->C : s->O) % 2)
         return 0;
+    const bool large = (int64_t)s->H * s->W * (s->C + s->O) >= LARGE_PICTURE;
+    const int64_t pairs = large ? MIN_PAIRS_BF16_LARGE : MIN_PAIRS_BF16;
     const bool little = s->C < MIN_CHANNELS_BF16 || s->O < MIN_CHANNELS_BF16 ||
-                        (int64_t)s->C * s->O < MIN_PAIRS_BF16 || (s->H <= 4 && s->W <= 4);
+                        (int64_t)s->C * s->O < pairs || (s->H <= 4 && s->W <= 4);
     return mode == LW_CONV_MODE_AUTO && little ? 0 : 2;
 }
 
