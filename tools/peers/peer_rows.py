@@ -128,16 +128,20 @@ ROWS = [
 ]
 
 
+def named(word):
+    """The row of this name, else those whose names begin so."""
+    exact = [r for r in ROWS if r.name == word]
+    return exact or [r for r in ROWS if word == "all" or r.name.startswith(word)]
+
+
 def choose(words):
-    """Rows whose name is or begins with one of the words; 'all' is all of them."""
-    rows = [r for r in ROWS if any(w == "all" or r.name == w or r.name.startswith(w + "_")
-                                   for w in words)]
-    unknown = [w for w in words if w != "all" and not any(
-        r.name == w or r.name.startswith(w + "_") for r in ROWS)]
+    """Rows by names or beginnings of names; 'all' is all of them."""
+    unknown = [w for w in words if not named(w)]
     if unknown:
         raise SystemExit("no such row: %s; there are %s"
                          % (", ".join(unknown), ", ".join(r.name for r in ROWS)))
-    return rows
+    names = [r.name for w in words for r in named(w)]
+    return [r for r in ROWS if r.name in names]
 
 
 # ---- FLOPs -----------------------------------------------------------------------------------
