@@ -140,8 +140,7 @@ def choose(words):
     if unknown:
         raise SystemExit("no such row: %s; there are %s"
                          % (", ".join(unknown), ", ".join(r.name for r in ROWS)))
-    names = [r.name for w in words for r in named(w)]
-    return [r for r in ROWS if r.name in names]
+    return [r for r in ROWS if any(r in named(w) for w in words)]
 
 
 # ---- FLOPs -----------------------------------------------------------------------------------

@@ -149,8 +149,9 @@ void lw_rescale_run_ref(float *out, const float *in, const float *packed, const 
                         float *scratch, int64_t task)
 {
     const lw_rescale z = lw_rescale_of(s, pass);
-    const lw_rescale_block b = lw_rescale_block_of(&z, lw_rescale_block_at(&z, task));
-    const ptrdiff_t n0 = lw_rescale_group_at(&z, task) * z.cols, n1 = LW_MIN(n0 + z.cols, z.N);
+    const lw_wino_task at = lw_wino_task_of(task, z.blocks, z.col_groups, z.by_groups);
+    const lw_rescale_block b = lw_rescale_block_of(&z, at.block);
+    const ptrdiff_t n0 = at.group * z.cols, n1 = LW_MIN(n0 + z.cols, z.N);
     double *v = (double *)(void *)scratch;
     (void)shared;
     for (ptrdiff_t i = 0; i < lw_rescale_cells(&b); i++) {

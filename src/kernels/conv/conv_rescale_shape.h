@@ -56,7 +56,7 @@ typedef struct lw_rescale {
     ptrdiff_t cols, col_groups; /* columns of a task */
     bool shared;                /* V: made by tasks of its own */
     ptrdiff_t pieces;           /* tasks that make a block's shared V */
-    bool by_groups;             /* order of tasks, as of lw_wino_block */
+    bool by_groups;             /* order of tasks, see lw_wino_task */
     ptrdiff_t parts;            /* of the numbers of a task; 1: it multiplies them itself */
 } lw_rescale;
 lw_rescale lw_rescale_of(const lw_conv_shape *s, lw_conv_pass pass);
@@ -71,16 +71,6 @@ typedef struct lw_rescale_block {
     ptrdiff_t row[LW_RESCALE_NUMBERS + 1]; /* of the first point of each number */
 } lw_rescale_block;
 lw_rescale_block lw_rescale_block_of(const lw_rescale *z, int64_t block);
-
-/* Of a task. */
-static inline int64_t lw_rescale_block_at(const lw_rescale *z, int64_t task)
-{
-    return lw_tiles_part(task, z->blocks, z->col_groups, z->by_groups) / z->col_groups;
-}
-static inline int64_t lw_rescale_group_at(const lw_rescale *z, int64_t task)
-{
-    return lw_tiles_part(task, z->blocks, z->col_groups, z->by_groups) % z->col_groups;
-}
 
 /* The first number of a part: of about as many rows, or weights, each. */
 ptrdiff_t lw_rescale_number(const lw_rescale *z, const lw_rescale_block *b, ptrdiff_t part);

@@ -298,13 +298,13 @@ static void run(void *out, const void *in, const float *packed, const lw_conv_sh
 {
     lw_wino z = lw_wino_of(num, s, pass, tile);
     double *v = (double *)(void *)scratch;
-    int64_t block = lw_wino_block(&z, task), group = lw_wino_group(&z, task);
-    ptrdiff_t n1 = LW_MIN((group + 1) * z.cols, z.N), per_image = z.tiles_y * z.tiles_x;
-    for (int64_t t = lw_wino_first(&z, block); t < lw_wino_first(&z, block + 1); t++) {
+    const lw_wino_task at = lw_wino_task_of(task, z.blocks, z.col_groups, z.by_groups);
+    ptrdiff_t n1 = LW_MIN((at.group + 1) * z.cols, z.N), per_image = z.tiles_y * z.tiles_x;
+    for (int64_t t = lw_wino_first(&z, at.block); t < lw_wino_first(&z, at.block + 1); t++) {
         ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * z.tile,
                   x0 = t % z.tiles_x * z.tile;
         input_tile(v, in, image, &z, q, y0, x0, num);
-        for (ptrdiff_t n = group * z.cols; n < n1; n += COLUMNS)
+        for (ptrdiff_t n = at.group * z.cols; n < n1; n += COLUMNS)
             columns(out, v, packed, &z, q, e, image, y0, x0, n, LW_MIN(n1 - n, COLUMNS), num);
     }
 }

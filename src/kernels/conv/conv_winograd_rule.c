@@ -21,8 +21,8 @@
  *
  * Per pixel and pair of channels F(2x2) multiplies 4 times, 32 a cycle, F(4x4) 2.25 times, 16 a cycle: no more
  * than 1.1 is won by that. The rest is bytes, 32 a pair of channels for the filters instead of 144: so it
- * begins where those of f32 leave the second cache, or where pictures leave the third one, which are half as
- * large, too: 64 @ 128 is 8 MiB of f32 read and written.
+ * begins where those of f32 leave the second cache, or where pictures of f32, twice as large as those of bf16, leave
+ * the third one: 64 @ 128 is 8 MiB read and written.
  *
  * u8: F(4x4) wherever it fits (forward, C a multiple of 4, at most 1,840). Of the time of direct bytes, 8 pictures, one core,
  * weights from a cache:

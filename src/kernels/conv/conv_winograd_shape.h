@@ -33,7 +33,7 @@ typedef struct lw_wino {
     ptrdiff_t ldv, v_step, m_step; /* words */
     bool shared;                   /* V */
     ptrdiff_t pieces;              /* tasks that make a shared V */
-    bool by_groups;                /* order of tasks, see lw_wino_block */
+    bool by_groups;                /* order of tasks, see lw_wino_task */
     ptrdiff_t parts;               /* of the points of a task; 1: it multiplies them itself */
 } lw_wino;
 /* Tasks that keep 64 threads busy. */
@@ -44,18 +44,19 @@ ptrdiff_t lw_wino_parts(int64_t tasks, int64_t words);
 lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
 /*
- * The block and the group of columns of a task. Weights that are more than V go group by group, so that each comes from memory
- * once: at batch 1 these are most of what is read. Else tasks go block by block, in the order in which V is made: who
- * takes the first, or the last, half of both finds its part of V where it left it, which counts where threads do not share
- * their third cache.
+ * The block and the group of columns of a task. By groups, those of a group follow one another: where weights are more than V,
+ * so that each comes from memory once (at batch 1 these are most of what is read), and where points are divided, whose M
+ * lie in this order. Else tasks go block by block, in the order in which V is made: who takes the first, or the last, half of
+ * both finds its part of V where it left it, which counts where threads do not share their third cache.
  */
-static inline int64_t lw_wino_block(const lw_wino *z, int64_t task)
+typedef struct lw_wino_task {
+    int64_t block, group;
+} lw_wino_task;
+static inline lw_wino_task lw_wino_task_of(int64_t task, int64_t blocks, int64_t col_groups,
+                                           bool by_groups)
 {
-    return lw_tiles_part(task, z->blocks, z->col_groups, z->by_groups) / z->col_groups;
-}
-static inline int64_t lw_wino_group(const lw_wino *z, int64_t task)
-{
-    return lw_tiles_part(task, z->blocks, z->col_groups, z->by_groups) % z->col_groups;
+    const int64_t part = lw_tiles_part(task, blocks, col_groups, by_groups);
+    return (lw_wino_task){part / col_groups, part % col_groups};
 }
 
 /* Words before the sums of the filters, of bytes. */
