@@ -4,6 +4,7 @@
 #include "kernels/check.h"
 #include "kernels/kernels.h"
 #include "kernels/operands.h"
+#include "kernels/winograd_methods.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,22 +18,6 @@ typedef struct problem {
     int64_t n_out;
     char name[160];
 } problem;
-
-static lw_conv_shape shape(int B, int H, int W, int C, int O)
-{
-    return (lw_conv_shape){.B = B,
-                           .H = H,
-                           .W = W,
-                           .C = C,
-                           .O = O,
-                           .KH = 3,
-                           .KW = 3,
-                           .stride = 1,
-                           .pad_top = 1,
-                           .pad_left = 1,
-                           .pad_bottom = 1,
-                           .pad_right = 1};
-}
 
 static problem make(check *t, lw_conv_shape s, int tile, int32_t zero)
 {

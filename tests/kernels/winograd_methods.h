@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of Winograd's tiles share: shapes that have tiles, and the ways of computing with them. */
+#ifndef LW_TESTS_WINOGRAD_METHODS_H
+#define LW_TESTS_WINOGRAD_METHODS_H
+
+#include "kernels/kernels.h"
+
+static inline lw_conv_shape shape(int B, int H, int W, int C, int O)
+{
+    return (lw_conv_shape){.B = B,
+                           .H = H,
+                           .W = W,
+                           .C = C,
+                           .O = O,
+                           .KH = 3,
+                           .KW = 3,
+                           .stride = 1,
+                           .pad_top = 1,
+                           .pad_left = 1,
+                           .pad_bottom = 1,
+                           .pad_right = 1};
+}
+
+/* Of floats. */
+typedef struct method {
+    lw_num num;
+    int tile;
+} method;
+static const method F4 = {LW_NUM_F32, 4}, PLAIN = {LW_NUM_F32, 4 | LW_WINOGRAD_PLAIN},
+                    PLAIN2 = {LW_NUM_F32, 2 | LW_WINOGRAD_PLAIN}, F2 = {LW_NUM_F32, 2},
+                    ALONE = {LW_NUM_F32, 4 | LW_WINOGRAD_ALONE}, LOW = {LW_NUM_BF16, 2},
+                    NARROW = {LW_NUM_F32, 4 | LW_WINOGRAD_NARROW};
+enum { METHODS = 7 }; /* of these constants */
+
+#endif
