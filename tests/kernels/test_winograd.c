@@ -38,9 +38,9 @@ typedef struct problem {
     lw_conv_pass pass;
     method m;
     ptrdiff_t K, N, ld_in, ld_out;
-    int64_t n_in, n_out;
-    float *in, *w; /* in: values that bf16 has, where that is the type */
-    lw_bf16 *low;  /* then the same */
+    int64_t pixels, n_in, n_out; /* pixels: that it makes */
+    float *in, *w;               /* in: values that bf16 has, where that is the type */
+    lw_bf16 *low;                /* then the same */
     double *want;
     char name[160];
 } problem;
@@ -54,7 +54,7 @@ static const double *weights(check *t, const problem *p)
         for (ptrdiff_t n = 0; n < p->N; n++)
             for (ptrdiff_t k = 0; k < p->K; k++) {
                 ptrdiff_t o = forward ? n : k, c = forward ? k : n;
-                *to++ = (double)p->w[(o * 9 + (forward ? tap : 8 - tap)) * p->s.C + c];
+                *to++ = (double)p->w[(o * 9 + tap) * p->s.C + c];
             }
     return w;
 }
@@ -71,14 +71,18 @@ static void oracle(check *t, problem *p)
 {
     const lw_conv_shape *s = &p->s;
     const double *w = weights(t, p);
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)s->B * s->H * s->W; i++)
+    const bool forward = p->pass == LW_CONV_FORWARD;
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)s->B * s->OH * s->OW; i++)
         for (int tap = 0; tap < 9; tap++) {
-            ptrdiff_t y = i / s->W % s->H + tap / 3 - 1, x = i % s->W + tap % 3 - 1;
+            const ptrdiff_t image = i / s->OW / s->OH, y = i / s->OW % s->OH + tap / 3 - s->pad_top,
+                            x = i % s->OW + tap % 3 - s->pad_left;
             if (y < 0 || y >= s->H || x < 0 || x >= s->W)
                 continue;
-            const float *in = p->in + (i + (tap / 3 - 1) * s->W + tap % 3 - 1) * p->ld_in;
+            const ptrdiff_t pixel = (image * s->H + y) * s->W + x, from = forward ? pixel : i,
+                            to = forward ? i : pixel;
             for (ptrdiff_t n = 0; n < p->N; n++)
-                p->want[i * p->N + n] += dot(in, w + (tap * p->N + n) * p->K, p->K);
+                p->want[to * p->N + n] += dot(p->in + from * p->ld_in, w + (tap * p->N + n) * p->K,
+                                              p->K);
         }
 }
 
@@ -108,19 +112,21 @@ static problem make(check *t, lw_conv_shape s, lw_conv_pass pass, method m, bool
     p.N = forward ? s.O : s.C;
     p.ld_in = forward ? s.ldx : s.ldy;
     p.ld_out = forward ? s.ldy : s.ldx;
-    int64_t pixels = (int64_t)s.B * s.H * s.W;
+    const int64_t x = (int64_t)s.B * s.H * s.W, y = (int64_t)s.B * s.OH * s.OW;
+    p.pixels = forward ? y : x;
     int shift = (int)(p.ld_in & 1);
-    p.n_in = (pixels - 1) * p.ld_in + p.K;
-    p.n_out = (pixels - 1) * p.ld_out + p.N;
+    p.n_in = ((forward ? x : y) - 1) * p.ld_in + p.K;
+    p.n_out = (p.pixels - 1) * p.ld_out + p.N;
     p.in = check_in(t, p.n_in, shift, -1, 1);
     p.w = check_in(t, (int64_t)s.O * 9 * s.C, shift, -1, 1);
-    snprintf(p.name, sizeof p.name, "F(%d)%s %s B%d %dx%dx%d ldx %td -> O%d ldy %td", m.tile,
+    snprintf(p.name, sizeof p.name,
+             "F(%d)%s %s B%d %dx%dx%d ldx %td, pads %d %d %d %d -> O%d ldy %td", m.tile,
              m.num == LW_NUM_BF16 ? " bf16" : "", forward ? "y" : "dx", s.B, s.H, s.W, s.C, s.ldx,
-             s.O, s.ldy);
+             s.pad_top, s.pad_left, s.pad_bottom, s.pad_right, s.O, s.ldy);
     if (m.num == LW_NUM_BF16)
         round_input(t, &p);
     if (with_oracle) {
-        p.want = check_doubles(t, pixels * p.N);
+        p.want = check_doubles(t, p.pixels * p.N);
         oracle(t, &p);
     }
     return p;
@@ -178,10 +184,10 @@ static void check_reference(check *t, const problem *p, const float *out)
 {
     float *want = check_out(t, p->n_out, 0);
     run_at(t, LW_ISA_REF, p, want, pack(t, LW_ISA_REF, p), NULL);
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)p->s.B * p->s.H * p->s.W; i++)
+    for (ptrdiff_t i = 0; i < p->pixels; i++)
         for (ptrdiff_t n = 0; n < p->N; n++)
             p->want[i * p->N + n] = (double)want[i * p->ld_out + n];
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)p->s.B * p->s.H * p->s.W; i++)
+    for (ptrdiff_t i = 0; i < p->pixels; i++)
         check_close(t, out + i * p->ld_out, p->want + i * p->N, p->N, tol_of(F2, 9 * p->K),
                     "%s, pixel %td of the reference", p->name, i);
 }
@@ -196,11 +202,10 @@ static void check_one(check *t, lw_conv_shape s, lw_conv_pass pass, method m)
     problem p = make(t, s, pass, m, true);
     float *out = check_out(t, p.n_out, (int)(p.ld_out & 1));
     run(t, &p, out, pack(t, t->isa, &p), NULL);
-    ptrdiff_t pixels = (ptrdiff_t)s.B * s.H * s.W;
-    for (ptrdiff_t i = 0; i < pixels; i++) {
+    for (ptrdiff_t i = 0; i < p.pixels; i++) {
         check_close(t, out + i * p.ld_out, p.want + i * p.N, p.N, tol_of(m, 9 * p.K),
                     "%s, pixel %td", p.name, i);
-        if (i + 1 < pixels)
+        if (i + 1 < p.pixels)
             check_poisoned(t, out + i * p.ld_out + p.N, p.ld_out - p.N, "%s", p.name);
     }
     if (m.num == LW_NUM_BF16)
@@ -260,6 +265,21 @@ static void large(check *t)
             s.ldy = s.O + i % 4;
             check_all(t, s, m);
         }
+    }
+}
+
+/* Pictures that shrink, grow, or move. */
+static void pads(check *t)
+{
+    for (int i = 0; i < 81 * 2; i++) {
+        const int way = i % 81;
+        const lw_conv_shape s = with_pads(shape(1 + i % 2, 3 + i % 7, 3 + i % 5, 6, 18), way % 3,
+                                          way / 3 % 3, way / 9 % 3, way / 27);
+        check_one(t, s, (lw_conv_pass)(i / 81), method_of(way));
+    }
+    for (int i = 0; i < 2 * METHODS; i++) {
+        const int pad = i / METHODS * 2;
+        check_all(t, with_pads(shape(2, 13, 18, 40, 70), pad, pad, pad, pad), method_of(i));
     }
 }
 
@@ -515,6 +535,7 @@ int main(int argc, char **argv)
         {"sizes_2x2", sizes_2x2},
         {"sizes_bf16", sizes_bf16},
         {"large", large},
+        {"pads", pads},
         {"random_shapes", random_shapes},
         {"rounded", rounded},
         {"epilogues", epilogues},

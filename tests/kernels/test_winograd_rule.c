@@ -87,7 +87,7 @@ static void choice(check *t)
 #endif
     const bool thinner = bytes && !lw_isa_multiplies_bytes(t->isa);
     const int want[] = {
-        1, 0, 0, 0, 0, 1, 0, 0, low, 4, 0, 0, 0, bytes, thinner, t->isa > LW_ISA_REF, 0, 0};
+        1, 0, 0, 1, 0, 1, 0, 0, low, 4, 0, 0, 0, bytes, thinner, t->isa > LW_ISA_REF, 0, 0};
     check_same(t, got, want, sizeof want, "where Winograd applies");
     for (int side = 1; side <= 70; side += side % 2 ? 1 : side - 1)
         for (int c = 1; c <= 512; c *= 2)
@@ -203,8 +203,8 @@ static void where_tiles_apply(check *t)
 {
     const lw_conv_shape good = shape(1, 16, 16, LW_WINOGRAD_MAX_DEPTH, 8);
     lw_conv_shape s = good;
-    int32_t *const needed[] = {&s.KH,       &s.KW,         &s.stride,   &s.pad_top,
-                               &s.pad_left, &s.pad_bottom, &s.pad_right};
+    int32_t *const needed[] = {&s.KH, &s.KW, &s.stride};
+    int32_t *const pads[] = {&s.pad_top, &s.pad_left, &s.pad_bottom, &s.pad_right};
     const bool yes = true, no = false;
     bool got = lw_winograd_applies(&s, LW_CONV_FORWARD);
     check_same(t, &got, &yes, sizeof got, "the greatest depth");
@@ -219,6 +219,14 @@ static void where_tiles_apply(check *t)
         got = lw_winograd_applies(&s, LW_CONV_FORWARD);
         check_same(t, &got, &no, sizeof got, "size %zu is %d", i / 2, *needed[i / 2]);
     }
+    for (size_t i = 0; i < LW_COUNT(pads); i++)
+        for (int pad = -1; pad <= 3; pad++) {
+            const bool want = pad >= 0 && pad <= 2;
+            s = good;
+            *pads[i] = pad;
+            got = lw_winograd_applies(&s, LW_CONV_FORWARD);
+            check_same(t, &got, &want, sizeof got, "pad %zu is %d", i, pad);
+        }
 }
 
 /* Of weight gradients: f32 and bf16, by the rule and asked for, of few channels too. */
@@ -263,15 +271,19 @@ static void choices(check *t)
     for (size_t i = 0; i < LW_COUNT(sizes); i++) {
         s = good;
         *sizes[i] += 4;
+        s = shape(9, s.H, s.W, s.C, s.O);
         tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 4, "of another size");
     }
-    s = good;
-    s.H = 15;
+    s = shape(9, 15, 24, 64, 96);
     tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 0, "the first");
     tile_is(t, &none, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 4, "of none");
     s = good;
     s.stride = 2;
     tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 0, "where none apply");
+    s = with_pads(good, 0, 1, 1, 1);
+    tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 4, "of a lower picture");
+    s = with_pads(good, 1, 1, 1, 0);
+    tile_is(t, &both, LW_NUM_F32, s, LW_CONV_FORWARD, LW_CONV_MODE_AUTO, 4, "of a narrower one");
 }
 
 int main(int argc, char **argv)

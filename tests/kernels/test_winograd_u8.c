@@ -28,12 +28,14 @@ static problem make(check *t, lw_conv_shape s, int tile, int32_t zero)
         tile &= ~LW_WINOGRAD_NARROW;
     problem p = {.s = s, .tile = tile, .q = {.a_scale = 0.0123f, .a_zero = zero}};
     const int64_t pixels = (int64_t)s.B * s.H * s.W, depth = 9 * (int64_t)s.C;
-    p.n_out = (pixels - 1) * s.ldy + s.O;
+    p.n_out = ((int64_t)s.B * s.OH * s.OW - 1) * s.ldy + s.O;
     p.x = operands_u8(t, pixels * s.ldx, 1, &p.q, &values);
     p.w = check_in(t, s.O * depth, 1, -1, 1);
     p.q.b_scale = operand_scales(t, p.w, s.O, depth, &values);
-    snprintf(p.name, sizeof p.name, "tile %d, B%d %dx%dx%d ldx %td -> O%d ldy %td, zero %d", tile,
-             s.B, s.H, s.W, s.C, s.ldx, s.O, s.ldy, zero);
+    snprintf(p.name, sizeof p.name,
+             "tile %d, B%d %dx%dx%d ldx %td, pads %d %d %d %d -> O%d ldy %td, zero %d", tile, s.B,
+             s.H, s.W, s.C, s.ldx, s.pad_top, s.pad_left, s.pad_bottom, s.pad_right, s.O, s.ldy,
+             zero);
     return p;
 }
 
@@ -135,6 +137,16 @@ static void large(check *t)
                              77);
             check_equal(t, &p, NULL, "");
         }
+}
+
+static void pads(check *t)
+{
+    for (int i = 0; i < 81; i++) {
+        const lw_conv_shape s = with_pads(shape(1 + i % 2, 3 + i % 7, 3 + i % 5, 8, 18), i % 3,
+                                          i / 3 % 3, i / 9 % 3, i / 27);
+        problem p = make(t, s, 4, 3 * i);
+        check_equal(t, &p, NULL, "");
+    }
 }
 
 static void random_shapes(check *t)
@@ -289,6 +301,7 @@ int main(int argc, char **argv)
     static const check_case cases[] = {
         {"sizes", sizes},
         {"large", large},
+        {"pads", pads},
         {"random_shapes", random_shapes},
         {"epilogues", epilogues},
         {"largest", largest},

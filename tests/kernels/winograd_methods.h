@@ -18,7 +18,21 @@ static inline lw_conv_shape shape(int B, int H, int W, int C, int O)
                            .pad_top = 1,
                            .pad_left = 1,
                            .pad_bottom = 1,
-                           .pad_right = 1};
+                           .pad_right = 1,
+                           .OH = H,
+                           .OW = W};
+}
+
+/* The same filters with other pads. */
+static inline lw_conv_shape with_pads(lw_conv_shape s, int top, int left, int bottom, int right)
+{
+    s.OH += top + bottom - s.pad_top - s.pad_bottom;
+    s.OW += left + right - s.pad_left - s.pad_right;
+    s.pad_top = top;
+    s.pad_left = left;
+    s.pad_bottom = bottom;
+    s.pad_right = right;
+    return s;
 }
 
 /* Of floats. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Winograd's minimal filtering for 3x3 convolutions of stride 1 and pad 1: an image is cut
+ * Winograd's minimal filtering for 3x3 convolutions of stride 1: an image is cut
  * into tiles of 4x4 or 2x2 outputs, F(4x4,3x3) and F(2x2,3x3). A tile's 6x6 (4x4) inputs and every
  * filter are transformed, multiplied point by point (36 or 16 small matrix products over channels),
  * and transformed back: 36 instead of 144 multiplications per tile and channel pair, or 16 instead
@@ -28,7 +28,7 @@
 
 enum { LW_WINOGRAD_MAX_DEPTH = 4096, LW_WINOGRAD_MAX_DEPTH_U8 = 1840 }; /* channels summed over */
 
-/* May the pass of this convolution be computed with tiles? 3x3, stride 1, pads 1, channels in
+/* May the pass of this convolution be computed with tiles? 3x3, stride 1, pads of 0 to 2, channels in
  * range. */
 bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass);
 /* Side of the tiles to use (4 or 2; bf16: 2; s8: 4), or 0 for the direct kernels. A pure function of the type,
@@ -63,7 +63,7 @@ typedef struct lw_conv_choices {
     const lw_conv_choice *row; /* borrowed */
     int n;
 } lw_conv_choices;
-/* Its 3x3 convolution of one picture, for lw_conv_shape_init. */
+/* Its 3x3 convolution of one picture, with pads of 1, for lw_conv_shape_init. */
 lw_conv_shape lw_conv_choice_shape(const lw_conv_choice *c);
 /* What the rule says of it, whatever its `tile` is. */
 int lw_conv_choice_rule(const lw_conv_choice *c, lw_isa isa);
@@ -112,7 +112,7 @@ typedef void lw_winograd_run_fn(void *out, const void *in, const float *packed, 
                                 int64_t task);
 
 /*
- * Weight gradients, 3x3, stride 1 and pads 1: as those of conv.h (all tasks, barrier, all combine tasks, which may be 0), in tiles
+ * Weight gradients, where tiles apply: as those of conv.h (all tasks, barrier, all combine tasks, which may be 0), in tiles
  * of 4x4; scratch: 64-byte aligned words of this worker alone. dy and x are f32 or bf16, points and sums always f32. The
  * bits depend on the images of a call, their shape and the ISA level. Errors are twice those of conv.h's.
  */

@@ -14,8 +14,8 @@ enum {
 
 lw_wino_grad lw_wino_grad_of(const lw_conv_shape *s)
 {
-    lw_wino_grad z = {.tiles_x = LW_CEIL_DIV(s->W, LW_WINO_GRAD_TILE)};
-    z.per_image = (int64_t)LW_CEIL_DIV(s->H, LW_WINO_GRAD_TILE) * z.tiles_x;
+    lw_wino_grad z = {.tiles_x = LW_CEIL_DIV(s->OW, LW_WINO_GRAD_TILE)};
+    z.per_image = (int64_t)LW_CEIL_DIV(s->OH, LW_WINO_GRAD_TILE) * z.tiles_x;
     const int64_t o_tasks = LW_CEIL_DIV(s->O, RANGE), c_tasks = LW_CEIL_DIV(s->C, RANGE);
     const int64_t most = LW_CEIL_DIV((int64_t)TASKS_WANTED, o_tasks * c_tasks);
     z.split = lw_wgrad_groups(s->B, LW_MIN(most, s->B * z.per_image / GROUP_TILES),

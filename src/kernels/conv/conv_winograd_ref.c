@@ -220,9 +220,9 @@ static void input_tile(double *v, const void *in, ptrdiff_t image, const lw_wino
     for (ptrdiff_t k = 0; k < z->K; k++) {
         double d[LW_WINO_MAX_POINTS], t[LW_WINO_MAX_POINTS];
         for (ptrdiff_t i = 0; i < z->points; i++) {
-            ptrdiff_t y = y0 - 1 + i / z->side, x = x0 - 1 + i % z->side;
-            bool inside = y >= 0 && y < z->H && x >= 0 && x < z->W;
-            ptrdiff_t pixel = (image * z->H + y) * z->W + x;
+            ptrdiff_t y = y0 - z->pad_y + i / z->side, x = x0 - z->pad_x + i % z->side;
+            bool inside = y >= 0 && y < z->in_H && x >= 0 && x < z->in_W;
+            ptrdiff_t pixel = (image * z->in_H + y) * z->in_W + x;
             d[i] = inside ? get_input(in, pixel * z->ld_in + k, num) - zero : 0.0;
         }
         for (ptrdiff_t x = 0; x < z->side; x++)

@@ -60,13 +60,18 @@ enum {
     ONE_TILE_WEIGHTS = 8192
 };
 
-static int tile_f32(const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)
+/* The picture that a pass makes has no more than 4x4 pixels. */
+static bool is_one_tile(const lw_conv_shape *s, lw_conv_pass pass)
+{
+    return pass == LW_CONV_FORWARD ? s->OH <= 4 && s->OW <= 4 : s->H <= 4 && s->W <= 4;
+}
+
+static int tile_f32(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
 {
     const bool few = s->C < MIN_CHANNELS || s->O < MIN_CHANNELS;
     if (mode == LW_CONV_MODE_AUTO && (isa == LW_ISA_REF || few))
         return 0;
-    bool one_tile = s->H <= 4 && s->W <= 4;
-    return one_tile && (int64_t)s->C * s->O > ONE_TILE_WEIGHTS ? 2 : 4;
+    return is_one_tile(s, pass) && (int64_t)s->C * s->O > ONE_TILE_WEIGHTS ? 2 : 4;
 }
 
 static int tile_bf16(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
@@ -74,10 +79,10 @@ static int tile_bf16(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_c
     if (isa < LW_ISA_AVX512BF16 || (isa >= LW_ISA_AMX && mode == LW_CONV_MODE_AUTO) ||
         (pass == LW_CONV_FORWARD ? s->C : s->O) % 2)
         return 0;
-    const bool large = (int64_t)s->H * s->W * (s->C + s->O) >= LARGE_PICTURE;
+    const bool large = (int64_t)s->H * s->W * s->C + (int64_t)s->OH * s->OW * s->O >= LARGE_PICTURE;
     const int64_t pairs = large ? MIN_PAIRS_BF16_LARGE : MIN_PAIRS_BF16;
     const bool little = s->C < MIN_CHANNELS_BF16 || s->O < MIN_CHANNELS_BF16 ||
-                        (int64_t)s->C * s->O < pairs || (s->H <= 4 && s->W <= 4);
+                        (int64_t)s->C * s->O < pairs || is_one_tile(s, pass);
     return mode == LW_CONV_MODE_AUTO && little ? 0 : 2;
 }
 
@@ -100,7 +105,7 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
         return 0;
     return num == LW_NUM_BF16 ? tile_bf16(s, pass, isa, mode)
            : num == LW_NUM_S8 ? tile_u8(s, pass, isa, mode)
-                              : tile_f32(s, isa, mode);
+                              : tile_f32(s, pass, isa, mode);
 }
 
 bool lw_winograd_weight_grad(lw_num num, const lw_conv_shape *s, lw_isa isa, lw_conv_mode mode)
@@ -110,7 +115,7 @@ bool lw_winograd_weight_grad(lw_num num, const lw_conv_shape *s, lw_isa isa, lw_
     if (mode == LW_CONV_MODE_DIRECT || isa == LW_ISA_REF ||
         !lw_winograd_applies(s, LW_CONV_FORWARD))
         return false;
-    return mode != LW_CONV_MODE_AUTO || tile_f32(s, isa, mode) > 0;
+    return mode != LW_CONV_MODE_AUTO || tile_f32(s, LW_CONV_FORWARD, isa, mode) > 0;
 }
 
 lw_conv_shape lw_conv_choice_shape(const lw_conv_choice *c)
@@ -126,7 +131,9 @@ lw_conv_shape lw_conv_choice_shape(const lw_conv_choice *c)
                            .pad_top = 1,
                            .pad_left = 1,
                            .pad_bottom = 1,
-                           .pad_right = 1};
+                           .pad_right = 1,
+                           .OH = c->H,
+                           .OW = c->W};
 }
 
 int lw_conv_choice_rule(const lw_conv_choice *c, lw_isa isa)
@@ -146,7 +153,8 @@ int lw_winograd_tile_of(const lw_conv_choices *chosen, lw_num num, const lw_conv
 {
     const lw_conv_choice asked = {
         .num = num, .pass = pass, .C = s->C, .O = s->O, .H = s->H, .W = s->W};
-    if (mode == LW_CONV_MODE_AUTO && lw_winograd_applies(s, pass))
+    const bool same_size = s->OH == s->H && s->OW == s->W; /* as a choice has it */
+    if (mode == LW_CONV_MODE_AUTO && same_size && lw_winograd_applies(s, pass))
         for (int i = 0; i < chosen->n; i++)
             if (lw_conv_choice_same(&chosen->row[i], &asked))
                 return chosen->row[i].tile;

@@ -53,8 +53,11 @@ int64_t lw_wino_sums_at(const lw_wino *z)
 
 bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass)
 {
-    return s->KH == 3 && s->KW == 3 && s->stride == 1 && s->pad_top == 1 && s->pad_left == 1 &&
-           s->pad_bottom == 1 && s->pad_right == 1 && depth(s, pass) <= LW_WINOGRAD_MAX_DEPTH;
+    const int32_t pads[] = {s->pad_top, s->pad_left, s->pad_bottom, s->pad_right};
+    for (size_t i = 0; i < LW_COUNT(pads); i++)
+        if (pads[i] < 0 || pads[i] > 2)
+            return false;
+    return s->KH == 3 && s->KW == 3 && s->stride == 1 && depth(s, pass) <= LW_WINOGRAD_MAX_DEPTH;
 }
 
 ptrdiff_t lw_wino_parts(int64_t tasks, int64_t words)
@@ -119,8 +122,12 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
                  .tile = tile,
                  .side = tile + 2,
                  .points = points_of(tile),
-                 .H = s->H,
-                 .W = s->W};
+                 .in_H = forward ? s->H : s->OH,
+                 .in_W = forward ? s->W : s->OW,
+                 .H = forward ? s->OH : s->H,
+                 .W = forward ? s->OW : s->W,
+                 .pad_y = forward ? s->pad_top : 2 - s->pad_top,
+                 .pad_x = forward ? s->pad_left : 2 - s->pad_left};
     w.K = depth(s, pass);
     w.N = produced(s, pass);
     w.ld_in = forward ? s->ldx : s->ldy;
@@ -152,7 +159,9 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
 {
     if (num == LW_NUM_BF16 || !tile)
         return tile;
-    const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(s->H, tile) * LW_CEIL_DIV(s->W, tile);
+    const bool forward = pass == LW_CONV_FORWARD;
+    const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(forward ? s->OH : s->H, tile) *
+                          LW_CEIL_DIV(forward ? s->OW : s->W, tile);
     const int few = num == LW_NUM_F32          ? PLAIN_TILES
                     : isa >= LW_ISA_AVX512BF16 ? BYTES_TILES_AVX512BF16
                                                : BYTES_TILES;

@@ -19,13 +19,14 @@ enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36, LW_WINO_MAX_BLOCK = 32 };
  * with a few words between points, so that the points of a tile do not share cache sets.
  */
 typedef struct lw_wino {
-    bool plain;              /* filters are packed as they are */
-    int numbers;             /* of a packed filter: points, or 9 */
-    int tile, side, points;  /* outputs of a tile in a line, inputs, side * side */
-    ptrdiff_t H, W;          /* of input and output alike */
-    ptrdiff_t K, N;          /* channels summed over, channels produced */
-    ptrdiff_t steps;         /* words of K */
-    ptrdiff_t ld_in, ld_out; /* numbers between pixels */
+    bool plain;                 /* filters are packed as they are */
+    int numbers;                /* of a packed filter: points, or 9 */
+    int tile, side, points;     /* outputs of a tile in a line, inputs, side * side */
+    ptrdiff_t in_H, in_W, H, W; /* of input, of output */
+    ptrdiff_t pad_y, pad_x;     /* lines of zeros before the input */
+    ptrdiff_t K, N;             /* channels summed over, channels produced */
+    ptrdiff_t steps;            /* words of K */
+    ptrdiff_t ld_in, ld_out;    /* numbers between pixels */
     ptrdiff_t tiles_y, tiles_x;
     int64_t tiles, blocks; /* of all images; block i has the tiles from tiles * i / blocks on */
     ptrdiff_t block;       /* tiles of the largest block */
