@@ -5,7 +5,7 @@
  * slots, before lowering, since lowerings ask for pitches. It happens when the producer can write
  * and all readers can read with a pitch between rows, as the device says, and the caller cannot see
  * the value. Rows that the device reads faster with gaps between them get gaps, on the same terms.
- * The result's memory then lives from its first part to the last reader of any. On the same terms
+ * The result's memory then lives from its first part to the last reader of any, and may be part of another. On the same terms
  * a slice of the last dimension is read where it was cut from, if the device says so. A pure
  * function of the graph: never of the batch.
  */

@@ -53,6 +53,18 @@ static void *constant_address(const lw_exec *e, const lw_slot *s, size_t *at)
     return p;
 }
 
+/* A part of a part is further in. */
+static char *view_address(const lw_exec *e, uint32_t slot)
+{
+    const lw_slot *s = &e->plan->slot[slot];
+    size_t offset = 0;
+    for (; s->place == LW_PLACE_VIEW; s = &e->plan->slot[slot]) {
+        offset += s->offset;
+        slot = s->base;
+    }
+    return (char *)e->addr[slot] + offset;
+}
+
 static int fill_addresses(lw_exec *e)
 {
     const lw_plan *p = e->plan;
@@ -68,10 +80,9 @@ static int fill_addresses(lw_exec *e)
         else if (s->place == LW_PLACE_PARAM)
             e->addr[i] = param_address(e, s->param);
     }
-    /* of a slice's views those of what it is cut from come first, whose values were made before */
     for (uint32_t i = 1; i <= p->n_slots; i++)
         if (p->slot[i].place == LW_PLACE_VIEW)
-            e->addr[i] = (char *)e->addr[p->slot[i].base] + p->slot[i].offset;
+            e->addr[i] = view_address(e, i);
     for (int i = 0; i < p->n_output; i++) {
         const lw_attr_param *a = p->output[i].grad_of;
         if (!a)

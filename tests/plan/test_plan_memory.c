@@ -96,6 +96,46 @@ static void test_concatenations_are_placed(void **state)
     lab_close(&l);
 }
 
+/* Parts of parts are written where they end up, at any depth, and what must be copied is copied there: no bit changes. */
+static void test_concatenations_of_concatenations(void **state)
+{
+    (void)state;
+    enum { N = 2 * 13 * 24 };
+    static float y[2][2][N];
+    for (int i = 0; i < 4; i++) {
+        const bool placed = i & 1, low = i & 2;
+        plan_lab l;
+        int steps;
+        lab_open(&l, 2, lw_isa_best());
+        l.dev->pitched = placed ? l.dev->pitched : NULL;
+        const lw_val x = LAB_X(&l, "x", 2, 13, 24);
+        const lw_val a = lw_linear_op(l.g, x, LAB_P(&l, "a", 10, 24), LW_NOVAL);
+        const lw_val b = lw_softmax(l.g, lw_linear_op(l.g, x, LAB_P(&l, "b", 6, 24), LW_NOVAL));
+        const lw_val c = lw_linear_op(l.g, x, LAB_P(&l, "c", 12, 24), LW_NOVAL);
+        const lw_val d = lw_linear_op(l.g, x, LAB_P(&l, "d", 20, 24), LW_NOVAL);
+        const lw_val in = lw_concat(l.g, lw_concat(l.g, a, b, 2), c, 2),
+                     all = lw_concat(l.g, d, in, 2);
+        lab_output(&l, "y0", lw_linear_op(l.g, in, LAB_P(&l, "u", 24, 28), LW_NOVAL));
+        lab_output(&l, "y1", lw_linear_op(l.g, all, LAB_P(&l, "v", 24, 48), LW_NOVAL));
+        lab_compile_as(&l,
+                       &(lw_compile_opts){.opt = 1, .precision = low ? LW_NUM_BF16 : LW_NUM_F32});
+        const plan_proof proof = assert_proved(l.plan);
+        const int tasks = concat_tasks(l.plan, &steps);
+        assert_int_equal(steps, 3);
+        assert_true(placed ? tasks == 1 : tasks == 3);
+        assert_int_equal(proof.placed, placed ? 5 : 0);
+        lab_fill(&l);
+        assert_int_equal(lw_exec_run(l.exec, &(lw_tick){0}), 0);
+        memcpy(y[0][placed], lw_exec_read(l.exec, "y0"), sizeof y[0][0]);
+        memcpy(y[1][placed], lw_exec_read(l.exec, "y1"), sizeof y[1][0]);
+        if (placed) {
+            assert_memory_equal(y[0][0], y[0][1], sizeof y[0][0]);
+            assert_memory_equal(y[1][0], y[1][1], sizeof y[1][0]);
+        }
+        lab_close(&l);
+    }
+}
+
 /* A value that the caller sees, one that an attention reads dense, a value beside itself, a result
  * that the caller sees: copied. */
 static void test_concatenations_that_stay(void **state)
@@ -243,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_memory_of_small_unet),
         cmocka_unit_test(test_memory_of_shared_unet),
         cmocka_unit_test(test_concatenations_are_placed),
+        cmocka_unit_test(test_concatenations_of_concatenations),
         cmocka_unit_test(test_concatenations_that_stay),
         cmocka_unit_test(test_rows_with_gaps),
         cmocka_unit_test(test_recompute_keeps_bits),

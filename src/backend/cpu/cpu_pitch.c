@@ -21,6 +21,6 @@ bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i)
     if (n->op == LW_OP_GROUP_NORM || n->op == LW_OP_CAST)
         return i == 0;
     if (n->op == LW_OP_CONCAT) /* along the last dimension a row is a row of the operand */
-        return i >= 0 && ((const lw_attr_axis *)n->attr)->axis == lw_val_type(g, n->in[i]).rank - 1;
+        return ((const lw_attr_axis *)n->attr)->axis == t.rank - 1;
     return lw_product_pitched(n, i);
 }

@@ -10,9 +10,9 @@ typedef struct rows_arg {
     const lw_kernels *k;
     cpu_range r;
     ptrdiff_t first, second,
-        skip;           /* elements of operand 0, of operand 1; slice: elements skipped */
-    ptrdiff_t pitch[2]; /* concat: elements between rows of the operands */
-    bool there[2];      /* concat: the operand was written in place */
+        skip;                     /* elements of operand 0, of operand 1; slice: elements skipped */
+    ptrdiff_t pitch[2], to_pitch; /* concat: elements between rows of the operands, of the result */
+    bool there[2];                /* concat: the operand was written in place */
 } rows_arg;
 
 static int64_t inner(lw_type t, int axis)
@@ -27,11 +27,10 @@ static void concat_task(const lw_task *t)
 {
     const rows_arg *a = t->arg;
     int64_t b = cpu_begin(a->r, t->index), e = cpu_end(a->r, t->index);
-    ptrdiff_t pitch = a->first + a->second;
     if (!a->there[0])
-        a->k->pooling.copy_rows(t->out[0], pitch, t->in[0], a->pitch[0], a->first, b, e);
+        a->k->pooling.copy_rows(t->out[0], a->to_pitch, t->in[0], a->pitch[0], a->first, b, e);
     if (!a->there[1])
-        a->k->pooling.copy_rows((float *)t->out[0] + a->first, pitch, t->in[1], a->pitch[1],
+        a->k->pooling.copy_rows((float *)t->out[0] + a->first, a->to_pitch, t->in[1], a->pitch[1],
                                 a->second, b, e);
 }
 
@@ -40,7 +39,7 @@ static void concat_bf16_task(const lw_task *t)
     const rows_arg *a = t->arg;
     const ptrdiff_t n[2] = {a->first, a->second};
     for (int64_t r = cpu_begin(a->r, t->index); r < cpu_end(a->r, t->index); r++) {
-        lw_bf16 *to = (lw_bf16 *)t->out[0] + r * (n[0] + n[1]);
+        lw_bf16 *to = (lw_bf16 *)t->out[0] + r * a->to_pitch;
         for (int i = 0; i < 2; to += n[i++])
             if (!a->there[i])
                 memcpy(to, (const lw_bf16 *)t->in[i] + r * a->pitch[i], (size_t)n[i] * sizeof *to);
@@ -76,6 +75,7 @@ int lw_cpu_lower_concat(cpu_lower *c)
         return lw_fail(LW_EUNSUPPORTED, "concat of %s", lw_dtype_name(cpu_out(c, 0).dtype));
     a->first = inner(cpu_in(c, 0), axis);
     a->second = inner(cpu_in(c, 1), axis);
+    a->to_pitch = inner(cpu_out(c, 0), axis) / lw_type_last(cpu_out(c, 0)) * cpu_out_pitch(c);
     for (int i = 0; i < 2; i++) {
         a->there[i] = lw_val_view(c->g, c->n->in[i]).of.id == c->n->out[0].id;
         a->pitch[i] = inner(cpu_in(c, i), axis) / lw_type_last(cpu_in(c, i)) * cpu_in_pitch(c, i);
