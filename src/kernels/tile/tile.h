@@ -23,7 +23,7 @@
 #endif
 
 #if VL == 16
-#define TILE_MR 8
+#define TILE_MR 12
 #else
 #define TILE_MR 6
 #endif
@@ -35,23 +35,32 @@ typedef struct tile_arg {
     int add;
 } tile_arg;
 
-/* mr x (nv VL) outputs in registers; mr and nv are constants where this is called, ars where it is
- * 1. ask: what to ask for meanwhile, and on return from where on later, or NULL. */
+/* mr x (nv VL) outputs in registers; mr, nv and beside, whether ars is 1, are constants where this is called. ask: what to ask
+ * for meanwhile, and on return from where on later, or NULL. */
 LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float *c, const int mr,
-                        const int nv, const ptrdiff_t ars, lw_tile_fetch *ask)
+                        const int nv, const bool beside, lw_tile_fetch *ask)
 {
+    /* A pointer to every third of a dozen rows, of which compilers know nothing: else they keep the distance of each row to the
+     * first one, more than there are registers. */
+    const int each = beside || TILE_MR < 12 ? TILE_MR : 3, pointers = (mr + each - 1) / each;
+    const float *row[(TILE_MR + 2) / 3];
     el_sum s[TILE_MR][2];
-    const ptrdiff_t aks = t->aks, bks = t->bks, ldc = t->ldc;
+    const ptrdiff_t ars = beside ? 1 : t->ars, aks = t->aks, bks = t->bks, ldc = t->ldc;
     lw_tile_fetch fetch[2] = {{0}};
     if (ask) {
         fetch[0] = ask[0];
         fetch[1] = ask[1];
     }
-    LW_UNROLL_UP_TO(8)
+    LW_UNROLL_UP_TO(12)
     for (int i = 0; i < mr; i++) {
         LW_UNROLL_UP_TO(2)
         for (int v = 0; v < nv; v++)
             s[i][v] = EL_OF_FLOAT(t->add ? v_load(c + i * ldc + v * VL) : v_zero());
+    }
+    LW_UNROLL_UP_TO(4)
+    for (int i = 0; i < pointers; i++) {
+        row[i] = a + each * i * ars;
+        __asm__("" : "+r"(row[i]));
     }
     for (ptrdiff_t k = t->k; k > 0; k--) {
         if (ask)
@@ -62,22 +71,24 @@ LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float
             LW_UNROLL_UP_TO(2)
             for (int v = 0; v < nv; v++)
                 bv[v] = el_panel(b + v * VL, part);
-            LW_UNROLL_UP_TO(8)
+            LW_UNROLL_UP_TO(12)
             for (int i = 0; i < mr; i++) {
-                el_vec ai = el_row(a + i * ars, part);
+                el_vec ai = el_row(row[i / each] + i % each * ars, part);
                 LW_UNROLL_UP_TO(2)
                 for (int v = 0; v < nv; v++)
                     s[i][v] = el_mac(s[i][v], ai, bv[v]);
             }
         }
-        a += aks;
+        LW_UNROLL_UP_TO(4)
+        for (int i = 0; i < pointers; i++)
+            row[i] += aks;
         b += bks;
     }
     if (ask) {
         ask[0] = fetch[0];
         ask[1] = fetch[1];
     }
-    LW_UNROLL_UP_TO(8)
+    LW_UNROLL_UP_TO(12)
     for (int i = 0; i < mr; i++) {
         LW_UNROLL_UP_TO(2)
         for (int v = 0; v < nv; v++)
@@ -85,47 +96,63 @@ LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float
     }
 }
 
-/* All rows of one column strip of nv vectors. Two rows alone would wait for their own sums: eight are
- * four and four where six are the most. */
+/* All rows of one column strip of nv vectors. Those of the last two blocks are shared out: one or two alone would wait for their
+ * own sums. */
 LW_WORD void tile_strip(const tile_arg *t, ptrdiff_t m, const float *b, float *c, const int nv,
-                        const ptrdiff_t ars, lw_tile_fetch *ask)
+                        const bool beside, lw_tile_fetch *ask)
 {
-    ptrdiff_t i = 0;
-    for (; i + TILE_MR <= m && (TILE_MR != 6 || m - i != 8); i += TILE_MR)
-        tile_block(t, t->a + i * ars, b, c + i * t->ldc, TILE_MR, nv, ars, ask);
-    for (; m - i >= 4; i += 4)
-        tile_block(t, t->a + i * ars, b, c + i * t->ldc, 4, nv, ars, ask);
-    if (m - i >= 2) {
-        tile_block(t, t->a + i * ars, b, c + i * t->ldc, 2, nv, ars, ask);
-        i += 2;
+    const ptrdiff_t ars = beside ? 1 : t->ars;
+    ptrdiff_t i = 0, rows;
+    for (; m - i == TILE_MR || m - i >= 2 * TILE_MR - 1; i += TILE_MR)
+        tile_block(t, t->a + i * ars, b, c + i * t->ldc, TILE_MR, nv, beside, ask);
+    for (; i < m; i += rows) {
+        rows = m - i > TILE_MR ? (m - i) / 2 : m - i;
+#define ROWS(n)                                                               \
+    case n:                                                                   \
+        tile_block(t, t->a + i * ars, b, c + i * t->ldc, n, nv, beside, ask); \
+        break
+        switch (rows) {
+            ROWS(1);
+            ROWS(2);
+            ROWS(3);
+            ROWS(4);
+            ROWS(5);
+#if TILE_MR > 6
+            ROWS(6);
+            ROWS(7);
+            ROWS(8);
+            ROWS(9);
+            ROWS(10);
+            ROWS(11);
+#endif
+        }
+#undef ROWS
     }
-    if (m - i >= 1)
-        tile_block(t, t->a + i * ars, b, c + i * t->ldc, 1, nv, ars, ask);
 }
 
-LW_WORD void tile_columns(const tile_arg *t, ptrdiff_t m, ptrdiff_t n, const ptrdiff_t ars,
+LW_WORD void tile_columns(const tile_arg *t, ptrdiff_t m, ptrdiff_t n, const bool beside,
                           lw_tile_fetch *ask)
 {
     ptrdiff_t j = 0;
     for (; j + 2 * VL <= n; j += 2 * VL)
-        tile_strip(t, m, t->b + j, t->c + j, 2, ars, ask);
+        tile_strip(t, m, t->b + j, t->c + j, 2, beside, ask);
     for (; j < n; j += VL)
-        tile_strip(t, m, t->b + j, t->c + j, 1, ars, ask);
+        tile_strip(t, m, t->b + j, t->c + j, 1, beside, ask);
 }
 
 static void __attribute__((unused)) tile_product(const tile_arg *t, ptrdiff_t m, ptrdiff_t n)
 {
     if (t->ars == 1)
-        tile_columns(t, m, n, 1, NULL);
+        tile_columns(t, m, n, true, NULL);
     else
-        tile_columns(t, m, n, t->ars, NULL);
+        tile_columns(t, m, n, false, NULL);
 }
 
 /* The same, asking for lines meanwhile: two with each step of some rows. */
 static void __attribute__((unused))
 tile_product_asking(const tile_arg *t, ptrdiff_t m, ptrdiff_t n, lw_tile_fetch ask[2])
 {
-    tile_columns(t, m, n, t->ars, ask);
+    tile_columns(t, m, n, false, ask);
 }
 
 /* to[c][i] = scale from[i][c] for m rows and n columns of `from`. */
