@@ -6,7 +6,6 @@
 #include "kernels/conv/conv_winograd_load_bf16.h"
 #include "kernels/gemm/gemm_elem_bf16.h"
 
-#define wino_tile_run LWV(lw_tile_run_bf16)
 #define WINO_NUM LW_NUM_BF16
 #define WINO_WHOLE 0
 enum { WINO_LOW = 1 };

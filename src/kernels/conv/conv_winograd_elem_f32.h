@@ -6,7 +6,6 @@
 #include "kernels/gemm/gemm_tile.h"
 
 #define WINO(name) LWV(name)
-#define wino_tile_run LWV(lw_tile_run)
 #define WINO_NUM LW_NUM_F32
 #define WINO_WHOLE 0
 enum { WINO_LOW = 0 };
