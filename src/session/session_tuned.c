@@ -37,7 +37,7 @@ static int check_choice(const lw_conv_choice *c, int tile, const char *where, co
 {
     lw_conv_shape s = lw_conv_choice_shape(c);
     LW_TRY(lw_conv_shape_init(&s));
-    bool possible = tile == 0 || tile == 2 || (tile == 4 && c->num == LW_NUM_F32);
+    bool possible = tile == 0 || tile == 2 || tile == 4;
     if (c->num == LW_NUM_BF16 && tile && (c->pass == LW_CONV_FORWARD ? c->C : c->O) % 2)
         possible = false;
     if (!possible || (tile && !lw_winograd_applies(&s, c->pass)))

@@ -104,9 +104,10 @@ static void choice(check *t)
 /* Tasks for 64 threads, of each method in turn and of bytes: inputs that are shared, points that are divided, outputs. */
 static void tasks(check *t)
 {
+    enum { WAYS = 7 };
     static const struct {
         int z[5];
-        int64_t of[METHODS][3];
+        int64_t of[WAYS][3];
     } table[] = {
         {{1, 8, 8, 256, 256},
          {{2, 32, 8}, {8, 16, 8}, {2, 0, 16}, {0, 0, 1}, {2, 0, 16}, {8, 0, 8}, {2, 16, 8}}},
@@ -140,16 +141,16 @@ static void tasks(check *t)
           {360, 0, 90}}},
         {{1, 8, 8, 64, 24},
          {{0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}}}};
-    const method ways[METHODS] = {F4, F2, PLAIN, ALONE, NARROW, LOW, {LW_NUM_S8, 4}};
-    for (size_t i = 0; i < LW_COUNT(table) * METHODS; i++) {
-        const int *z = table[i / METHODS].z;
-        const method m = ways[i % METHODS];
+    const method ways[WAYS] = {F4, F2, PLAIN, ALONE, NARROW, LOW, {LW_NUM_S8, 4}};
+    for (size_t i = 0; i < LW_COUNT(table) * WAYS; i++) {
+        const int *z = table[i / WAYS].z;
+        const method m = ways[i % WAYS];
         const lw_conv_shape s = shape(z[0], z[1], z[2], z[3], z[4]);
         const int64_t got[] = {lw_winograd_input_tasks(m.num, &s, LW_CONV_FORWARD, m.tile),
                                lw_winograd_product_tasks(m.num, &s, LW_CONV_FORWARD, m.tile),
                                lw_winograd_tasks(m.num, &s, LW_CONV_FORWARD, m.tile)};
-        check_same(t, got, table[i / METHODS].of[i % METHODS], sizeof got,
-                   "tasks of shape %zu, type %d, tile %d", i / METHODS, m.num, m.tile);
+        check_same(t, got, table[i / WAYS].of[i % WAYS], sizeof got,
+                   "tasks of shape %zu, type %d, tile %d", i / WAYS, m.num, m.tile);
     }
 }
 
@@ -174,10 +175,12 @@ static void edges_of_the_rule(check *t)
               {LW_NUM_BF16, {32, 1024, 5, 4}, {[LW_ISA_AVX512BF16] = 2}},
               {LW_NUM_BF16, {1024, 32, 4, 5}, {[LW_ISA_AVX512BF16] = 2}},
               {LW_NUM_BF16, {30, 2048, 5, 5}, {0}},
-              {LW_NUM_BF16, {64, 64, 128, 128}, {[LW_ISA_AVX512BF16] = 2}},
+              {LW_NUM_BF16, {64, 64, 128, 128}, {[LW_ISA_AVX512BF16] = 4}},
+              {LW_NUM_BF16, {128, 127, 128, 128}, {[LW_ISA_AVX512BF16] = 4}},
+              {LW_NUM_BF16, {128, 128, 128, 128}, {[LW_ISA_AVX512BF16] = 2}},
               {LW_NUM_BF16, {64, 64, 127, 128}, {0}},
               {LW_NUM_BF16, {64, 63, 256, 256}, {0}},
-              {LW_NUM_BF16, {32, 128, 256, 256}, {[LW_ISA_AVX512BF16] = 2}},
+              {LW_NUM_BF16, {32, 128, 256, 256}, {[LW_ISA_AVX512BF16] = 4}},
               {LW_NUM_BF16, {30, 1024, 256, 256}, {0}},
               {LW_NUM_BF16, {2048, 31, 5, 5}, {0}},
               {LW_NUM_BF16, {32, 1023, 5, 5}, {0}},

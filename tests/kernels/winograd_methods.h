@@ -43,7 +43,7 @@ typedef struct method {
 static const method F4 = {LW_NUM_F32, 4}, PLAIN = {LW_NUM_F32, 4 | LW_WINOGRAD_PLAIN},
                     PLAIN2 = {LW_NUM_F32, 2 | LW_WINOGRAD_PLAIN}, F2 = {LW_NUM_F32, 2},
                     ALONE = {LW_NUM_F32, 4 | LW_WINOGRAD_ALONE}, LOW = {LW_NUM_BF16, 2},
-                    NARROW = {LW_NUM_F32, 4 | LW_WINOGRAD_NARROW};
-enum { METHODS = 7 }; /* of these constants */
+                    NARROW = {LW_NUM_F32, 4 | LW_WINOGRAD_NARROW}, LOW4 = {LW_NUM_BF16, 4};
+enum { METHODS = 8 }; /* of these constants */
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd convolution, reference: obvious loops, everything but the stored weights in double.
- * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers. Of bf16, which F(2x2) alone has, points are made in f32
+ * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers. Of bf16 points are made in f32
  * steps and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. Of u8, which
  * F(4x4) alone has, points are whole numbers, and all of it is exact. */
 #include "kernels/conv/conv_winograd_points.h"
 #include "kernels/conv/conv_winograd_shape.h"
 #include "kernels/gemm/gemm_ref.h"
+
+#include <math.h>
 
 static const double a1 = LW_WINO_A, b1 = LW_WINO_B, a2 = LW_WINO_A2, b2 = LW_WINO_B2;
 
@@ -23,6 +25,20 @@ static void filter_line_low(double *u, ptrdiff_t step, double g0, double g1, dou
     u[3 * step] = g2;
 }
 
+/* Of F(4x4), in the steps of the fast kernels. */
+static void filter_line_low4(double *u, ptrdiff_t step, float g0, float g1, float g2)
+{
+    const float sa = (float)(1 / LW_WINO_NA) * fmaf((float)a2, g2, g0),
+                sb = (float)(1 / LW_WINO_NB) * fmaf((float)b2, g2, g0),
+                da = (float)(a1 / LW_WINO_NA) * g1, db = (float)(b1 / LW_WINO_NB) * g1;
+    u[0] = (double)((float)(1 / LW_WINO_N0) * g0);
+    u[step] = (double)(sa + da);
+    u[2 * step] = (double)(sa - da);
+    u[3 * step] = (double)(sb + db);
+    u[4 * step] = (double)(sb - db);
+    u[5 * step] = (double)g2;
+}
+
 static void filter_line_u8(double *u, ptrdiff_t step, double g0, double g1, double g2)
 {
     u[0] = 15 * g0;
@@ -36,6 +52,10 @@ static void filter_line_u8(double *u, ptrdiff_t step, double g0, double g1, doub
 static void filter_line(double *u, ptrdiff_t step, double g0, double g1, double g2, int tile,
                         lw_num num)
 {
+    if (num == LW_NUM_BF16 && tile == 4) {
+        filter_line_low4(u, step, (float)g0, (float)g1, (float)g2);
+        return;
+    }
     if (num != LW_NUM_F32) {
         (num == LW_NUM_S8 ? filter_line_u8 : filter_line_low)(u, step, g0, g1, g2);
         return;
@@ -65,6 +85,21 @@ static void input_line_u8(double *t, const double *x, ptrdiff_t step)
     t[5 * step] = 2 * x[1] + 3 * x[2] - 4 * x[3] - 3 * x[4] + 2 * x[5];
 }
 
+static void input_line_low4(double *t, const double *x, ptrdiff_t step)
+{
+    const float a = (float)a1, b = (float)b1, sum = (float)(a2 + b2), n0 = (float)LW_WINO_N0;
+    const float d0 = (float)x[0], d1 = (float)x[1], d2 = (float)x[2], d3 = (float)x[3],
+                d4 = (float)x[4], d5 = (float)x[5];
+    const float ua = fmaf(-(float)b2, d2, d4), va = fmaf(-(float)b2, d1, d3),
+                ub = fmaf(-(float)a2, d2, d4), vb = fmaf(-(float)a2, d1, d3);
+    t[0] = (double)fmaf(n0, d0, fmaf(-sum, d2, d4));
+    t[step] = (double)fmaf(a, va, ua);
+    t[2 * step] = (double)fmaf(-a, va, ua);
+    t[3 * step] = (double)fmaf(b, vb, ub);
+    t[4 * step] = (double)fmaf(-b, vb, ub);
+    t[5 * step] = (double)fmaf(n0, d1, fmaf(-sum, d3, d5));
+}
+
 static void input_line(double *t, const double *d, ptrdiff_t step, int tile, lw_num num)
 {
     double x[LW_WINO_MAX_SIDE];
@@ -72,6 +107,10 @@ static void input_line(double *t, const double *d, ptrdiff_t step, int tile, lw_
         x[i] = d[i * step];
     if (num == LW_NUM_S8) {
         input_line_u8(t, x, step);
+        return;
+    }
+    if (num == LW_NUM_BF16 && tile == 4) {
+        input_line_low4(t, x, step);
         return;
     }
     if (tile == 2) {
