@@ -25,6 +25,7 @@ typedef struct mc_shown {
     char *folder;   /* its name in files */
     char label[64]; /* the same for people */
     json_t *exp0, *exp0b, *exp4, *exp5, *validity, *errors, *laplace, *run;
+    lw_str apart; /* names of those that another noise gave, which are left out */
     int32_t passes[LW_MC_PASSES], n_passes;
     int32_t trials;
     int64_t n;                    /* pictures */

@@ -219,6 +219,37 @@ static int read_own(const mc_page *p, mc_shown *m)
     return load_subset(p, m, &exp5, &m->exp5);
 }
 
+static bool same_noise(const json_t *a, const json_t *b)
+{
+    static const char *const keys[] = {"model_hash", "sites", "perturb", "dropout", "layer"};
+    a = json_object_get(a, "contract");
+    b = json_object_get(b, "contract");
+    for (size_t i = 0; a && b && i < LW_COUNT(keys); i++)
+        if (!json_equal(json_object_get(a, keys[i]), json_object_get(b, keys[i])))
+            return false;
+    return true;
+}
+
+/* A later call may have made exp0 anew with other sites: what was measured before says nothing of these scores. */
+static void leave_apart(mc_shown *m)
+{
+    struct {
+        const char *name;
+        json_t **tree;
+    } parts[] = {{"exp0b", &m->exp0b},
+                 {"exp4", &m->exp4},
+                 {"exp5", &m->exp5},
+                 {"validity", &m->validity},
+                 {"errors", &m->errors}};
+    for (size_t i = 0; i < LW_COUNT(parts); i++)
+        if (!same_noise(m->exp0, *parts[i].tree)) {
+            lw_str_addf(&m->apart, "%s%s", m->apart.len ? "," : "", parts[i].name);
+            lw_json_drop(parts[i].tree);
+        }
+    if (!same_noise(m->exp0, m->laplace))
+        json_object_del(m->laplace, "spearman_with_mc"); /* the rest has no noise in it */
+}
+
 static int read_model(const mc_page *p, mc_shown *m)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
@@ -230,6 +261,7 @@ static int read_model(const mc_page *p, mc_shown *m)
     LW_TRY(load(p, m, "validity", "validity_summary.json", &m->validity));
     LW_TRY(load(p, m, "errors", "errors_summary.json", &m->errors));
     LW_TRY(load(p, m, "one_pass", "laplace_summary.json", &m->laplace));
+    leave_apart(m);
     LW_TRY(read_trials(p, m));
     file_of(p, m, "exp0_nested_mc", "exp0_pictures.npz", &path);
     return lw_path_exists(lw_str_c(&path)) ? lw_npz_load(lw_str_c(&path), &m->pictures) : 0;
@@ -323,6 +355,7 @@ static void clear_model(mc_shown *m)
     lw_free(&m->sorted);
     lw_free(&m->name);
     lw_free(&m->folder);
+    lw_str_clear(&m->apart);
     lw_npz_clear(&m->pictures);
 }
 

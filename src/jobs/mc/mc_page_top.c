@@ -219,6 +219,15 @@ static void say_sites(const mc_shown *m, lw_str *s)
     }
 }
 
+static void say_apart(const mc_shown *m, lw_str *s)
+{
+    if (m->apart.len)
+        lw_str_addf(s,
+                    " Left out, because other noise gave it: %s; `--only %s` with the options of "
+                    "now measures it.",
+                    lw_str_c(&m->apart), lw_str_c(&m->apart));
+}
+
 /* For a terminal: without the marks of bold and of code. */
 static void add_plain(lw_str *out, const char *marked)
 {
@@ -237,6 +246,7 @@ void lw_mc_page_answer(mc_page *p, lw_str *plain)
         lw_mark again = say_reliability(m, &s), about = say_validity(m, &s);
         say_errors(m, &s);
         say_sites(m, &s);
+        say_apart(m, &s);
         add_plain(plain, lw_str_c(&s));
         bool bad = again == LW_MARK_BAD || about == LW_MARK_BAD;
         bool warn = again == LW_MARK_WARN || about == LW_MARK_WARN;
