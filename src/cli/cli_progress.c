@@ -108,8 +108,11 @@ void lw_progress_set(lw_progress *p, int64_t done, const char *note)
 {
     if (!p || ferror(stderr)) /* its reader went away */
         return;
+    if (p->begun && total_is_done(p, p->done) && done < p->done)
+        p->begun = false; /* the next one's count */
     bool first = !p->begun;
-    if (first && total_is_done(p, done)) /* nothing was waited for */
+    if (total_is_done(p, done) &&
+        (first || p->done >= done)) /* nothing was waited for; said already */
         return;
     if (first) {
         p->begun = true;

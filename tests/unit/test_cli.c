@@ -454,6 +454,9 @@ static void progress_writes_plain_lines(void **state)
     lw_sleep(1.02);
     for (int i = 400; i <= 1000; i++)
         lw_progress_set(p, i, "loss 0.5");
+    lw_progress_set(p, 1000, "said again");
+    for (int i = 0; i <= 1000; i++) /* the next of as many, again over at once */
+        lw_progress_set(p, i, "next");
     lw_progress_free(&p);
     cli.global.quiet = true;
     int quiet_rc = lw_progress_new(&cli, "train", 100, &none);
@@ -474,6 +477,8 @@ static void progress_writes_plain_lines(void **state)
         lines += *c == '\n';
     assert_int_equal(lines, 3); /* one said; after a second, and at the end */
     assert_null(strstr(text, "short"));
+    assert_null(strstr(text, "again"));
+    assert_null(strstr(text, "next"));
     assert_non_null(strstr(text, "train:  40%  400/1000"));
     assert_non_null(strstr(text, "ETA 2s")); /* no fractions, and none below a second */
     assert_non_null(strstr(text, "train: 100%  1000/1000"));
