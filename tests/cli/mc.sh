@@ -100,6 +100,7 @@ trials=exp0_nested_mc/enc
             grep -aq $word cut/$trials/exp0_trials_T32_partial.npz || fails "what is half done has no $word"
         done
         [ $signal = KILL ] || [ $code -eq 130 ] || fails "SIGINT: exit code $code"
+        [ $signal = KILL ] || err_has 'of 16 trials of enc, which are kept: go on with --resume'
         # as many trials as are wanted are there already: that is said
         cp -r cut enough
         expect 0 mc $common --passes 3,32 --trials 1 --num-images 40 --models enc --only exp0,exp0b --output-dir enough --resume

@@ -418,10 +418,7 @@ static int run_trial(mc_model *m, trial *t, int32_t k)
         LW_TRY(end_rows(t, at, n, LW_MIN(batch, rows - at - n)));
         lw_observe_progress(m->obs, what, at + n, rows, NULL);
         if (at + n < rows && lw_observe_stop(m->obs))
-            return lw_fail(LW_ESTOPPED,
-                           "interrupted after %d of %d trials of %s, which are kept: go on with "
-                           "--resume",
-                           (int)m->done, (int)m->c->trials, m->out->name);
+            return LW_ESTOPPED;
     }
     LW_TRY(score_pictures(t, whole, m->n));
     for (int32_t p = 0; p < m->c->n_passes; p++) {
@@ -442,6 +439,20 @@ static int trial_init(mc_model *m, trial *t)
     return t->features && t->row && t->out ? 0 : LW_ENOMEM;
 }
 
+/* Whoever saw it first: this loop, or threads at work. */
+static int stopped(const mc_model *m)
+{
+    const char *name = m->out->name;
+    if (m->done == 0)
+        return lw_fail(
+            LW_ESTOPPED,
+            "interrupted before the first of %d trials of %s was whole: nothing is kept of it",
+            (int)m->c->trials, name);
+    return lw_fail(LW_ESTOPPED,
+                   "interrupted after %d of %d trials of %s, which are kept: go on with --resume",
+                   (int)m->done, (int)m->c->trials, name);
+}
+
 int lw_mc_trials(mc_model *m)
 {
     LW_CLEANUP(trial_clear) trial t = {0};
@@ -458,5 +469,5 @@ int lw_mc_trials(mc_model *m)
         if (m->done > 0 && (rc < 0 || m->done % m->c->save_every == 0))
             LW_TRY(lw_mc_state_write(m));
     }
-    return rc;
+    return rc == LW_ESTOPPED ? stopped(m) : rc;
 }
