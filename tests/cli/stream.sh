@@ -73,6 +73,11 @@ for how in '' '--degrade gray,noise:40'; do
     sed -n '/"input_series"/,$p' drift7/metrics.json >>"input$how"
 done
 cmp 'input' 'input--degrade gray,noise:40' || fails 'the verdict takes damaged frames for its input'
+cp a.y4m mine.y4m
+expect 2 stream --input mine.y4m --num-frames 1 --output null,./mine.y4m
+err_has './mine.y4m is --input, and --output would replace it'
+cmp -s a.y4m mine.y4m || fails 'the input was replaced'
+expect 2 stream --input mine.y4m --num-frames 1 --record mine.y4m
 expect 2 stream --input a.y4m --degrade mud
 expect 2 stream --input a.y4m --models kl
 expect 2 stream --input a.y4m --split --drift-metrics drift9

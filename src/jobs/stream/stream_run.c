@@ -3,6 +3,7 @@
  * each. Which thread owns what is written at the fields. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "frames/frames.h"
@@ -347,10 +348,24 @@ static int finish(stream_pipe *p, int rc, lw_stream_report *out)
     return end;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    char *at = realpath(a, NULL), *other = realpath(b, NULL);
+    const bool same = at && other && lw_str_eq(at, other);
+    free(at); /* the C library's */
+    free(other);
+    return same;
+}
+
 static int check_outputs(const lw_stream_config *c)
 {
-    for (int i = 0; i < c->n_outputs; i++)
+    for (int i = 0; i < c->n_outputs; i++) {
         LW_TRY(lw_frame_sink_check(c->output[i]));
+        if (is_same_file(c->input, c->output[i]) && !lw_path_is_special(c->input))
+            return lw_fail(LW_EUSAGE,
+                           "%s is --input, and --output would replace it: choose another",
+                           c->output[i]);
+    }
     return 0;
 }
 
