@@ -59,6 +59,26 @@ expect 0 fid a.npy synth:16 --split-b train --num-images 100 --encoder enc
 out_has 'Frechet distance, leeway'
 out_has 'contract resize: none'
 
+# what pictures are measured in and against is looked at before hours of making them
+soon() { # CODE WORDS..
+    want=$1
+    shift
+    last="leeway fid $*"
+    timeout 60 "$program" fid net "$@" --num-images 400000 --steps 1000 >"$out" 2>"$err"
+    code=$?
+    [ $code -eq "$want" ] || fails "$last: exit code $code"
+}
+soon 4 cifar10:nowhere --encoder enc
+soon 2 synth:16 --encoder enc,nowhere
+soon 2 synth:16 --split-b held-out --encoder clip
+err_has '400000 pictures are to be drawn, but there are 10000'
+soon 2 synth:16 --split-b held-out --encoder enc
+err_has '400000 pictures are to be drawn, but there are 10000'
+soon 2 synth:16 --probe nowhere
+soon 4 cifar10:nowhere --battery enc
+expect 2 fid net synth:16 --split-b held-out --num-images 10001 --encoder clip --dry-run
+err_has '10001 pictures are to be drawn, but there are 10000'
+
 # pictures of a generator: made here, in an array of floats, in files
 expect 0 sample net --n 40 --steps 1 --seed 3 --output pictures
 expect 0 sample net --n 40 --steps 1 --seed 3 --output pictures.npy

@@ -344,6 +344,62 @@ static int run_encoder(const fid_state *s, const char *spec, lw_fid_row *r)
     return rc;
 }
 
+/* ---- before any picture is made -------------------------------------------------------------- */
+
+static int look_at_encoder(const fid_state *s, const lw_fid_config *few, const char *spec)
+{
+    LW_CLEANUP(lw_fid_encoder_clear) fid_encoder e = {0};
+    LW_TRY(lw_fid_encoder_open(few, spec, &e));
+    for (int i = 0; i < s->n; i++) {
+        fid_set set = s->set[i];
+        fid_view v = {0};
+        set.c = few;
+        int rc = set.kind == FID_DATA ? lw_fid_view_open(&set, &e, s->dev->pool, s->obs, &v) : 0;
+        lw_fid_view_clear(&v);
+        LW_TRY(rc);
+    }
+    return 0;
+}
+
+/* --battery and --probe. */
+static int look_at_judges(const fid_state *s, const char *specs, int32_t side)
+{
+    LW_CLEANUP(lw_battery_free) lw_battery *b = NULL;
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    const fid_set *real = &s->set[1];
+    const lw_data_opts one = {.image_size = side,
+                              .split = (lw_split)real->split,
+                              .count = 1,
+                              .on_error = (lw_on_error)s->c->on_error,
+                              .pool = s->dev->pool,
+                              .obs = s->obs};
+    if (!specs)
+        return 0;
+    LW_TRY(real->kind == FID_DATA ? lw_data_open(lw_str_c(&real->spec), &one, &d) : 0);
+    return lw_battery_open(s->dev, s->c->conv, specs, side, &b);
+}
+
+/* A generator may take hours: what its pictures are measured in and against is opened before. */
+static int look_ahead(const fid_state *s)
+{
+    lw_fid_config few = *s->c;
+    int32_t side = 0;
+    few.dry_run = true; /* a row of data will do */
+    for (int i = 0; i < s->n; i++) {
+        LW_CLEANUP(lw_source_close) lw_source *source = NULL;
+        if (s->set[i].kind != FID_GENERATOR)
+            continue;
+        LW_TRY(lw_source_open(s->set[i].source, s->c->ema, &source));
+        side = lw_picture_side(source->net);
+    }
+    if (side == 0)
+        return 0;
+    for (int32_t e = 0; e < s->c->n_encoders; e++)
+        LW_TRY(look_at_encoder(s, &few, s->c->encoders[e]));
+    LW_TRY(look_at_judges(s, s->c->battery, side));
+    return look_at_judges(s, s->c->probe, side);
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 /* Encoders trained here share a name: then their weights tell them apart. */
@@ -371,6 +427,7 @@ static int run(fid_state *s)
     LW_TRY(check_config(s));
     LW_TRY(lw_session_device_with(s->c->threads, s->c->conv, &s->dev));
     lw_pool_watch(s->dev->pool, s->obs);
+    LW_TRY(look_ahead(s));
     for (int i = 0; i < s->n; i++)
         LW_TRY(lw_fid_set_make(&s->set[i], s->dev, s->obs, &s->out->seconds));
     for (int i = 0; i < s->n; i++)

@@ -84,6 +84,10 @@ static int open_data(fid_view *v, lw_pool *pool, const lw_observer *obs)
                        "%c: %s: its pictures have several sizes, and %s takes them as they are: "
                        "--image-size N says which one they get",
                        s->letter, s->source, e->net->name);
+    if (guess && c->num_images > v->data->split_rows)
+        return lw_fail(LW_EUSAGE, "data '%s': %lld pictures are to be drawn, but there are %lld",
+                       lw_str_c(&s->spec), (long long)c->num_images,
+                       (long long)v->data->split_rows);
     v->n = !guess ? v->data->n : c->num_images ? c->num_images : v->data->split_rows;
     return 0;
 }
