@@ -55,8 +55,8 @@ void lw_verdict_honesty(const lw_battery *b, const lw_verdict_result *r, int32_t
     if (v->suspect || copied)
         return;
     if (!v->judged)
-        lw_str_addf(out, "no verdict on cheating: %d networks, %d are needed", (int)r->networks,
-                    LW_VERDICT_LEAST);
+        lw_str_addf(out, "no verdict on cheating: %d network%s, %d are needed", (int)r->networks,
+                    r->networks == 1 ? "" : "s", LW_VERDICT_LEAST);
     else if (r->rule.blind)
         lw_str_add(out, "no verdict on cheating: these networks disagree too much by themselves");
     else

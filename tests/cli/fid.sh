@@ -256,6 +256,8 @@ expect 0 fid net synth:16 --num-images 50 --encoder enc,clip --dry-run --json
 out_has '"predicted_seconds": '
 
 # a battery's verdict instead of one network's distance
+expect 0 fid synth:16 synth:16 --split-a train --split-b held-out --num-images 120 --battery enc
+out_has 'no verdict on cheating: 1 network, 3 are needed'
 both='--split-a train --split-b held-out --num-images 120 --battery enc,other,clip'
 # shellcheck disable=SC2086
 {
