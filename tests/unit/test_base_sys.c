@@ -326,6 +326,11 @@ static void maps_share_the_file(void **state)
     assert_int_equal(r.size, 0);
     lw_map_close(&r);
     assert_int_equal(lw_map_open(&r, in_dir("none")), LW_EIO);
+    assert_int_equal(mkfifo(in_dir("silent"), 0600), 0);
+    alarm(60); /* it would wait for somebody who writes */
+    assert_int_equal(lw_map_open(&r, in_dir("silent")), LW_EIO);
+    alarm(0);
+    assert_non_null(strstr(lw_errmsg(), "silent: cannot map: not a regular file"));
 }
 
 static void locks_exclude_other_processes(void **state)
