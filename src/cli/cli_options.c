@@ -2,7 +2,6 @@
 /* Tables laid over structs: adding, finding, suggesting. */
 #include "cli/cli_options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "train/train_run_dir.h"
@@ -209,31 +208,6 @@ static const char *output_of(const lw_opts *o, int s, const lw_option *row)
                : NULL;
 }
 
-/* The name that an output gets, however its folder is spelt. A link of that name is replaced, not followed. */
-static int place_of(const char *path, lw_str *out)
-{
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, name = {0};
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    lw_str_add_n(&name, path, n);
-    lw_path_parent(lw_str_c(&name), &dir);
-    char *real = realpath(lw_str_c(&dir), NULL);
-    const char *slash = strrchr(lw_str_c(&name), '/');
-    lw_path_join(out, real ? real : lw_str_c(&dir), slash ? slash + 1 : lw_str_c(&name));
-    free(real); /* the C library's */
-    return dir.failed || name.failed || out->failed ? LW_ENOMEM : 0;
-}
-
-static int is_same_place(const char *a, const char *b, bool *same)
-{
-    LW_CLEANUP(lw_str_clear) lw_str at = {0}, other = {0};
-    LW_TRY(place_of(a, &at));
-    LW_TRY(place_of(b, &other));
-    *same = lw_str_eq(lw_str_c(&at), lw_str_c(&other));
-    return 0;
-}
-
 /* Is `path` one of the files that the folder of this row gets? */
 static int check_beside(const lw_option *row, const char *dir, const lw_option *file,
                         const char *path)
@@ -243,7 +217,7 @@ static int check_beside(const lw_option *row, const char *dir, const lw_option *
         LW_CLEANUP(lw_str_clear) lw_str whole = {0};
         bool same;
         lw_str_addf(&whole, "%s/%.*s", dir, (int)n, name);
-        LW_TRY(whole.failed ? LW_ENOMEM : is_same_place(lw_str_c(&whole), path, &same));
+        LW_TRY(whole.failed ? LW_ENOMEM : lw_output_same(lw_str_c(&whole), path, &same));
         if (same)
             return lw_fail(LW_EUSAGE, "--%s %s: --%s writes a file of that name: choose another",
                            file->name, path, row->name);
@@ -264,7 +238,7 @@ static int check_once(const lw_opts *o, const lw_option *mine, const char *path)
                 continue;
             LW_TRY(check_beside(row, other, mine, path));
             LW_TRY(check_beside(mine, path, row, other));
-            LW_TRY(is_same_place(other, path, &same));
+            LW_TRY(lw_output_same(other, path, &same));
             if (same && !lw_path_is_special(path))
                 return lw_fail(LW_EUSAGE, "--%s and --%s are both %s: give each a name of its own",
                                row->name, mine->name, path);

@@ -108,8 +108,9 @@ typedef struct lw_frame_sink {
     void *self;
 } lw_frame_sink;
 
-/* LW_EUSAGE: frames of another run are there, beside which no new ones are put. Opens and makes nothing. */
-int lw_frame_sink_check(const char *spec);
+/* LW_EUSAGE: two of n are the same, however spelt, or frames of another run are there, beside which no new ones are
+ * put. Opens and makes nothing. */
+int lw_frame_sinks_check(const char *const *specs, int n);
 /* `like`: the source's format; of colours the sink keeps what it can say. LW_EUSAGE, LW_EIO. */
 int lw_frame_sink_open(const char *spec, const lw_frame_format *like, const lw_kernels *k,
                        lw_frame_sink **out);

@@ -23,11 +23,28 @@ static int no_kind(const char *spec)
                    spec, lw_str_c(&all));
 }
 
-int lw_frame_sink_check(const char *spec)
+/* The folder that a text names, else the whole text: a file, or a word like any other. */
+static const char *path_of(const char *spec)
 {
-    return lw_frame_named(lw_frames_to_folder.word, spec)
-               ? lw_frame_folder_check(spec + strlen(lw_frames_to_folder.word))
-               : 0;
+    const char *word = lw_frames_to_folder.word;
+    return lw_frame_named(word, spec) ? spec + strlen(word) : spec;
+}
+
+int lw_frame_sinks_check(const char *const *specs, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const char *path = path_of(specs[i]);
+        for (int k = 0; k < i; k++) {
+            bool same;
+            LW_TRY(lw_output_same(path_of(specs[k]), path, &same));
+            if (same)
+                return lw_fail(LW_EUSAGE, "outputs %s and %s are the same: leave one out", specs[k],
+                               specs[i]);
+        }
+        if (path != specs[i])
+            LW_TRY(lw_frame_folder_check(path));
+    }
+    return 0;
 }
 
 int lw_frame_sink_open(const char *spec, const lw_frame_format *like, const lw_kernels *k,

@@ -271,8 +271,14 @@ echo note >again/note.txt
 expect 0 stream --input test:96x64 --num-frames 9 --every-frame --output folder:again
 expect 2 stream --input test:96x64 --num-frames 3 --every-frame --output later.y4m,folder:again
 err_has 'again holds something already'
-expect 2 stream --input test --num-frames 2 --output twice.y4m,twice.y4m
-err_has '--output twice.y4m is there twice'
+# nor is one file written twice, however it is spelt
+for two in twice.y4m ./twice.y4m again/../twice.y4m folder:twice.y4m/; do
+    expect 2 stream --input test --num-frames 2 --output "twice.y4m,md5,$two"
+    err_has "outputs twice.y4m and $two are the same: leave one out"
+done
+expect 2 stream --input test --num-frames 2 --output md5,twice.y4m --record ./twice.y4m
+err_has 'outputs twice.y4m and ./twice.y4m are the same'
+[ ! -e twice.y4m ] || fails 'nothing is written twice'
 [ ! -e later.y4m ] || fails 'nothing is written beside a refused folder'
 [ "$(ls again | wc -l)" -eq 10 ] || fails 'a refused folder stays as it is'
 

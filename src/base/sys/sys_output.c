@@ -305,3 +305,26 @@ int lw_output_check(const char *what, const char *path, lw_out_kind kind)
         rc = check_empty(path);
     return rc < 0 ? lw_fail_in(rc, "%s ", what) : 0;
 }
+
+static int place_of(const char *path, lw_str *out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, name = {0};
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    lw_str_add_n(&name, path, n);
+    lw_path_parent(lw_str_c(&name), &dir);
+    char *real = realpath(lw_str_c(&dir), NULL);
+    lw_path_join(out, real ? real : lw_str_c(&dir), base_of(lw_str_c(&name)));
+    free(real); /* the C library's */
+    return dir.failed || name.failed || out->failed ? LW_ENOMEM : 0;
+}
+
+int lw_output_same(const char *a, const char *b, bool *same)
+{
+    LW_CLEANUP(lw_str_clear) lw_str at = {0}, other = {0};
+    LW_TRY(place_of(a, &at));
+    LW_TRY(place_of(b, &other));
+    *same = lw_str_eq(lw_str_c(&at), lw_str_c(&other));
+    return 0;
+}

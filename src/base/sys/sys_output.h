@@ -74,6 +74,8 @@ bool lw_path_is_special(const char *path);
  * cause; LW_EUSAGE: a new directory is there and holds something. */
 typedef enum lw_out_kind { LW_OUT_FILE, LW_OUT_DIR, LW_OUT_EITHER, LW_OUT_NEW_DIR } lw_out_kind;
 int lw_output_check(const char *what, const char *path, lw_out_kind kind);
+/* Do two outputs get one name, however their folders are spelt? A link of that name is replaced, not followed. */
+int lw_output_same(const char *a, const char *b, bool *same);
 
 typedef struct lw_new_dir {
     bool open, inside, replace;

@@ -25,7 +25,7 @@ static const lw_option options[] = {
          "test[:WxH@FPS], a moving pattern with its frame number, or browser[:WxH@FPS], the "
          "camera of the page (--serve)"},
     {LW_OPT_LIST(stream_cli, c.output, c.n_outputs), .name = "output", .fallback = "null",
-     .distinct = true, .unit = "sinks", .group = "Frames",
+     .unit = "sinks", .group = "Frames",
      .help =
          "FILE.y4m, FILE.mjpeg, FILE.mp4, folder:DIR, v4l2:/dev/videoN (virtual camera), - (y4m "
          "on standard output), md5 (of all frames as RGB) or null; several with commas"},

@@ -348,25 +348,19 @@ static int finish(stream_pipe *p, int rc, lw_stream_report *out)
     return end;
 }
 
-static bool is_same_file(const char *a, const char *b)
+/* What is read, through links, is what no output may replace. */
+static int check_input_stays(const lw_stream_config *c)
 {
-    char *at = realpath(a, NULL), *other = realpath(b, NULL);
-    const bool same = at && other && lw_str_eq(at, other);
-    free(at); /* the C library's */
-    free(other);
-    return same;
-}
-
-static int check_outputs(const lw_stream_config *c)
-{
-    for (int i = 0; i < c->n_outputs; i++) {
-        LW_TRY(lw_frame_sink_check(c->output[i]));
-        if (is_same_file(c->input, c->output[i]) && !lw_path_is_special(c->input))
-            return lw_fail(LW_EUSAGE,
-                           "%s is --input, and --output would replace it: choose another",
-                           c->output[i]);
-    }
-    return 0;
+    char *input = lw_path_is_special(c->input) ? NULL : realpath(c->input, NULL);
+    bool same = false;
+    int rc = 0, i = 0;
+    for (; input && rc == 0 && !same && i < c->n_outputs; i++)
+        rc = lw_output_same(input, c->output[i], &same);
+    free(input); /* the C library's */
+    LW_TRY(rc);
+    return same ? lw_fail(LW_EUSAGE, "%s is --input, and --output would replace it: choose another",
+                          c->output[i - 1])
+                : 0;
 }
 
 static int check(const lw_stream_config *c)
@@ -387,7 +381,8 @@ static int check(const lw_stream_config *c)
         return lw_fail(LW_EUSAGE, "--tls %s: name a certificate and its key", c->tls[0]);
     if (c->every_frame && c->loop && c->num_frames == 0)
         return lw_fail(LW_EUSAGE, "--every-frame with --loop never ends: add --num-frames");
-    return check_outputs(c);
+    LW_TRY(lw_frame_sinks_check(c->output, c->n_outputs));
+    return check_input_stays(c);
 }
 
 int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_report *out)
