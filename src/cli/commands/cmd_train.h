@@ -39,6 +39,16 @@
      .fallback = d_floor, .group = "Optimiser",                                                    \
      .help = "share of the learning rate at the end of cosine"}
 
+#define LW_ADAM_OPTIONS(T, field, of, d_beta2, d_eps, d_decay, decay)                              \
+    {LW_OPT(T, field.adam_beta1), .name = "adam-beta1", .max = 0.99999, .fallback = "0.9",         \
+     .group = "Optimiser", .help = of "decay of the first moment"},                                \
+    {LW_OPT(T, field.adam_beta2), .name = "adam-beta2", .max = 0.999999, .fallback = d_beta2,      \
+     .group = "Optimiser", .help = of "decay of the second moment"},                               \
+    {LW_OPT(T, field.adam_eps), .name = "adam-eps", .max = 1, .fallback = d_eps,                   \
+     .group = "Optimiser", .help = of "added to the root of the second moment"},                   \
+    {LW_OPT(T, field.weight_decay), .name = "weight-decay", .max = 10, .fallback = d_decay,        \
+     .group = "Optimiser", .help = decay}
+
 #define LW_LEAF_OPTION(T, field, what)                                                             \
     {LW_OPT(T, field.leaf_size), .name = "leaf-size", .min = 0, .max = 1 << 24, .fallback = "0",   \
      .unit = what, .group = "Optimiser",                                                           \
@@ -107,14 +117,8 @@
     LW_SCHEDULE_OPTIONS(T, train, d_schedule, d_floor),                                            \
     {LW_OPT(T, train.warmup_steps), .name = "warmup-steps", .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1e9,                  \
      .fallback = d_warmup, .group = "Optimiser", .help = "linear warm-up"},                        \
-    {LW_OPT(T, train.adam_beta1), .name = "adam-beta1", .min = 0, .max = 0.99999,                  \
-     .fallback = "0.9", .group = "Optimiser", .help = "adamw: decay of the first moment"},                \
-    {LW_OPT(T, train.adam_beta2), .name = "adam-beta2", .min = 0, .max = 0.999999,                 \
-     .fallback = d_beta2, .group = "Optimiser", .help = "adamw: decay of the second moment"},             \
-    {LW_OPT(T, train.adam_eps), .name = "adam-eps", .min = 0, .max = 1, .fallback = "1e-8",        \
-     .group = "Optimiser", .help = "adamw: added to the root of the second moment"},                      \
-    {LW_OPT(T, train.weight_decay), .name = "weight-decay", .min = 0, .max = 10,                   \
-     .fallback = d_wd, .group = "Optimiser", .help = "adamw: decoupled; sgd: part of the gradient"},                           \
+    LW_ADAM_OPTIONS(T, train, "adamw: ", d_beta2, "1e-8", d_wd,                                    \
+                    "adamw: decoupled; sgd: part of the gradient"),                                \
     {LW_OPT(T, train.grad_clip), .name = "grad-clip", .min = 0, .max = 1e9, .fallback = d_clip,    \
      .group = "Optimiser", .help = "global norm gradients are clipped to; 0: no clipping"},        \
     {LW_OPT(T, train.ema_decay), .name = "ema-decay", .min = 0, .max = 0.9999999,                  \

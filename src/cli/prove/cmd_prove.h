@@ -52,6 +52,17 @@ typedef struct lw_prove_cli {
      .help = \
          "number variables as the published environment's parity mode does, instead of by first " \
          "appearance"}
+/* Rows of a policy that walks, for a struct T with what they are called. */
+#define LW_PROVE_POLICY_OPTIONS(T) \
+    {LW_OPT(T, deterministic), .name = "deterministic", .fallback = "true", .group = "Policy", \
+     .help = "take the most probable successor, but draw one; uniform always draws"}, \
+    {LW_OPT(T, temperature), .name = "temperature", .fallback = "0", .max = 1e6, \
+     .group = "Policy", .help = "logits are divided by it, 0: as the policy says"}
+#define LW_PROVE_WORK_OPTIONS(T, d_cache) \
+    {LW_OPT(T, rows), .name = "rows", .fallback = "1024", .min = 1, .max = 1 << 20, \
+     .unit = "states", .group = "Work", .help = "of one run of the network"}, \
+    {LW_OPT(T, cache_memory), .name = "cache-memory", .fallback = d_cache, .max = 1 << 24, \
+     .unit = "MiB", .group = "Work", .help = "for features of states already computed"}
 /* clang-format on */
 
 extern const lw_option lw_prove_data_options[];   /* DATASET and its files */
