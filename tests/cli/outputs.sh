@@ -57,6 +57,15 @@ err_has '--output x.jpg: no such file is written; give a .png'
 expect 2 data export synth:16 --output x.jpg
 err_has '--output x.jpg: no such file is written; give a .npy, a .npz or a folder'
 [ ! -e x.jpg ] || fails 'x.jpg was made'
+for output in 'prove eval nowhere --save-scores x.npz' 'prove rank nowhere --save-ranks x.json' 'prove bench nowhere --csv x.json' \
+    'bench field --samples 1 --csv x.json'; do
+    expect 2 $output
+    err_has "${output##* }: no such file is written; give a .csv"
+done
+for option in save tune; do
+    expect 2 bench --$option x.csv
+    err_has "--$option x.csv: no such file is written; give a .json"
+done
 
 # Of two outputs of one name only the last would be there.
 expect 2 bench field --samples 1 --save both --csv both
@@ -72,7 +81,7 @@ expect 2 bench field --samples 1 --save room/both --csv door/both
 err_has '--save and --csv are both door/both'
 # nor may one be what a folder gets; another name in that folder may
 mkdir full
-for name in summary.json ../full/per_query.csv report.html; do
+for name in per_query.csv ../full/per_query.csv; do
     expect 2 prove eval nowhere --save-scores full/$name --output-dir full
     err_has "--save-scores full/$name: --output-dir writes a file of that name: choose another"
 done

@@ -109,17 +109,17 @@ static const lw_option options[] = {
     {LW_OPT(bench_cli, c.profile), .name = "profile", .group = "Timing",
      .help = "time per kind of op, from three further runs"},
     {LW_OPT(bench_cli, save), .name = "save", .path = LW_PATH_OUT, .unit = "json",
-     .group = "Output", .help = "write machine, build and all samples"},
+     .endings = ".json", .group = "Output", .help = "write machine, build and all samples"},
     {LW_OPT_LIST(bench_cli, compare, n_compare), .name = "compare", .path = LW_PATH_IN,
      .unit = "json", .group = "Output",
      .help = "run, then compare with a saved file; BASE,NEW: compare two files and run nothing. A "
              "regression ends with exit code 1"},
     {LW_OPT(bench_cli, force), .name = "force", .group = "Output",
      .help = "compare times of different machines"},
-    {LW_OPT(bench_cli, csv), .name = "csv", .path = LW_PATH_OUT, .unit = "csv", .group = "Output",
-     .help = "write one row per case"},
+    {LW_OPT(bench_cli, csv), .name = "csv", .path = LW_PATH_OUT, .unit = "csv", .endings = ".csv",
+     .group = "Output", .help = "write one row per case"},
     {LW_OPT(bench_cli, tune), .name = "tune", .path = LW_PATH_OUT, .unit = "json",
-     .group = "Output",
+     .endings = ".json", .group = "Output",
      .help = "instead of cases: measure every way of computing 3x3 convolutions of usual shapes on "
              "this machine, 4 pictures at a time, and write the fastest for --tuned; what the "
              "program would do anyway stays unless another way is 5 % faster. --filter: "

@@ -70,7 +70,7 @@ static const lw_option eval_options[] = {
      .files = "summary.json|per_query.csv|report.html", .group = "Output",
      .help = "summary.json, per_query.csv, report.html"},
     {LW_OPT(eval_cli, save_scores), .name = "save-scores", .path = LW_PATH_OUT, .unit = "csv",
-     .group = "Output", .help = "every candidate with score, end and depth"},
+     .endings = ".csv", .group = "Output", .help = "every candidate with score, end and depth"},
     {.name = NULL}};
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -38,7 +38,7 @@ static const lw_option options[] = {
     LW_PROVE_CANDIDATES_DOMAINS(rank_cli, candidates, "Candidates"),
     LW_PROVE_CANDIDATES_RULE(rank_cli, candidates, "Candidates"),
     {LW_OPT(rank_cli, save_ranks), .name = "save-ranks", .path = LW_PATH_OUT, .unit = "csv",
-     .group = "Output",
+     .endings = ".csv", .group = "Output",
      .help = "of every query in every mode: its score, and candidates above, "
              "level with and below it"},
     {.name = NULL}};
