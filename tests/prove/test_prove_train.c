@@ -204,6 +204,23 @@ static void test_bad_options(void **state)
     assert_non_null(strstr(lab_err, "nowhere"));
 }
 
+/* A batch of more choices than there are takes no more memory or time than all of them. */
+static void test_batch(void **state)
+{
+    (void)state;
+    char all[512];
+    for (int i = 0; i < 2; i++) {
+        lab_expect(0, TRAIN "--steps 2 --batch-size %d --dry-run --json --output-dir dry",
+                   i ? 65536 : 16 * 24);
+        char *seconds = strstr(lab_out, "\"predicted_seconds");
+        assert_non_null(seconds);
+        *seconds = '\0';
+        if (i)
+            assert_string_equal(all, lab_out);
+        snprintf(all, sizeof all, "%s", lab_out);
+    }
+}
+
 /* Steps of such a size have no finite weights: nothing is saved. */
 static void test_not_finite(void **state)
 {
@@ -228,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_how_long),
         cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_batch),
         cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests_name("prove_train", tests, make_family, lab_leave);

@@ -74,7 +74,7 @@ static const lw_option ppo_options[] = {
     {OPT(n_epochs), .name = "n-epochs", .min = 1, .max = 1000, .fallback = "5", .group = "PPO",
      .help = "passes over an iteration's choices"},
     {OPT(train.batch_size), .name = "batch-size", .min = 1, .max = 1 << 20, .fallback = "512",
-     .unit = "choices", .group = "PPO", .help = "of one update"},
+     .unit = "choices", .group = "PPO", .help = "of one update, as far as an iteration has them"},
     {OPT(gamma), .name = "gamma", .max = 1, .fallback = "0.99", .group = "PPO",
      .help = "discount of a step"},
     {OPT(gae_lambda), .name = "gae-lambda", .max = 1, .fallback = "0.95", .group = "PPO",

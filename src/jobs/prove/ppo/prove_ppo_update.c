@@ -56,12 +56,13 @@ static void choose_sizes(lw_ppo_update *u)
 {
     const lw_ppo_config *c = u->c;
     int32_t successors = c->env.padding_states, least = LW_ROUND_UP(successors + 1, 16);
-    int64_t all = (int64_t)c->train.batch_size * (successors + 1);
+    int32_t choices = LW_MIN(c->train.batch_size, c->n_envs * c->n_steps); /* there are no more */
+    int64_t all = (int64_t)choices * (successors + 1);
     int64_t cap = c->part_states > 0 ? c->part_states : MOST_STATES;
     int32_t most = LW_MAX(least, (int32_t)LW_MIN(LW_ROUND_UP(all, 16), cap));
     for (int i = 0; i < LW_PPO_PLANS; i++) {
         int32_t states = LW_MAX(least, most >> (LW_PPO_PLANS - 1 - i));
-        u->size[i] = (lw_ppo_sizes){states, 2 * states, c->train.batch_size, successors};
+        u->size[i] = (lw_ppo_sizes){states, 2 * states, choices, successors};
     }
 }
 
