@@ -208,7 +208,7 @@ static void test_bad_options(void **state)
 static void test_batch(void **state)
 {
     (void)state;
-    char all[512];
+    LW_CLEANUP(lw_free) char *all = NULL;
     for (int i = 0; i < 2; i++) {
         lab_expect(0, TRAIN "--steps 2 --batch-size %d --dry-run --json --output-dir dry",
                    i ? 65536 : 16 * 24);
@@ -217,7 +217,9 @@ static void test_batch(void **state)
         *seconds = '\0';
         if (i)
             assert_string_equal(all, lab_out);
-        snprintf(all, sizeof all, "%s", lab_out);
+        lw_free(&all);
+        all = lw_strdup(lab_out);
+        assert_non_null(all);
     }
 }
 

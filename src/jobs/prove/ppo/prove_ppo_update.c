@@ -56,7 +56,8 @@ static void choose_sizes(lw_ppo_update *u)
 {
     const lw_ppo_config *c = u->c;
     int32_t successors = c->env.padding_states, least = LW_ROUND_UP(successors + 1, 16);
-    int32_t choices = LW_MIN(c->train.batch_size, c->n_envs * c->n_steps); /* there are no more */
+    const int64_t there = (int64_t)c->n_envs * c->n_steps;
+    const int32_t choices = (int32_t)LW_MIN((int64_t)c->train.batch_size, there);
     int64_t all = (int64_t)choices * (successors + 1);
     int64_t cap = c->part_states > 0 ? c->part_states : MOST_STATES;
     int32_t most = LW_MAX(least, (int32_t)LW_MIN(LW_ROUND_UP(all, 16), cap));
