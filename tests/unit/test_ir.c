@@ -257,6 +257,10 @@ WRONG(w_conv_image_bias, conv_with(g, 5, X("r", 2, 3)))
 WRONG(w_conv_project, conv_with(g, LW_CONV_PROJECT_X, X("p", 2, 5, 5, 7)))
 WRONG(w_transpose_pad,
       lw_conv_transpose2d_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 5), LW_NOVAL, 1, -1, 0))
+WRONG(w_transpose_far_pad,
+      lw_conv_transpose2d_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 5), LW_NOVAL, 1, 2147483647, 0))
+WRONG(w_transpose_stride, lw_conv_transpose2d_op(g, X("a", 2, 65537, 1, 3), X("w", 3, 3, 3, 5),
+                                                 LW_NOVAL, 65536, 1, 0)) /* 2^32 + 1 */
 WRONG(w_transpose_output_pad,
       lw_conv_transpose2d_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 5), LW_NOVAL, 2, 1, -1))
 WRONG(w_pool_stride, lw_pool2d(g, X("a", 2, 5, 5, 3), 3, 0, 0, true))
@@ -405,6 +409,8 @@ static const struct {
     {w_conv_image_bias, "image bias must be"},
     {w_conv_project, "its weight belong together"},
     {w_transpose_pad, "padding -1 leaves nothing"},
+    {w_transpose_far_pad, "leaves nothing of 5x5"},
+    {w_transpose_stride, "stride 65536 of 65537x1 is too large"},
     {w_transpose_output_pad, "output padding below it"},
     {w_pool_stride, "does not fit"},
     {w_pool_pad, "does not fit"},

@@ -313,6 +313,12 @@ lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, in
     return lw_conv2d_pad(g, x, w, bias, stride, (const int[4]){pad, pad, pad, pad});
 }
 
+/* Of the result with its padding. */
+static int64_t transposed_size(int32_t in, int32_t kernel, int stride, int output_pad)
+{
+    return (int64_t)(in - 1) * stride + kernel + output_pad;
+}
+
 lw_val lw_conv_transpose2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad,
                               int output_pad)
 {
@@ -324,6 +330,14 @@ lw_val lw_conv_transpose2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int 
     if (stride < 1 || output_pad < 0 || output_pad >= stride)
         return lw_graph_fail(
             g, LW_ESHAPE, "conv_transpose2d: stride must be positive and output padding below it");
+    const int64_t height = transposed_size(tx.dim[1], tw.dim[1], stride, output_pad),
+                  width = transposed_size(tx.dim[2], tw.dim[2], stride, output_pad);
+    if (pad < 0 || LW_MIN(height, width) <= 2 * (int64_t)pad)
+        return lw_graph_fail(g, LW_ESHAPE, "conv_transpose2d: padding %d leaves nothing of %dx%d",
+                             pad, tx.dim[1], tx.dim[2]);
+    if (LW_MAX(height, width) > LW_MAX_DIM)
+        return lw_graph_fail(g, LW_ESHAPE, "conv_transpose2d: stride %d of %dx%d is too large",
+                             stride, tx.dim[1], tx.dim[2]);
     lw_attr_conv a = {
         .kh = tw.dim[1],
         .kw = tw.dim[2],
@@ -332,14 +346,11 @@ lw_val lw_conv_transpose2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int 
         .pad_l = pad,
         .pad_b = pad,
         .pad_r = pad,
-        .h = (tx.dim[1] - 1) * stride - 2 * pad + tw.dim[1] + output_pad,
-        .w = (tx.dim[2] - 1) * stride - 2 * pad + tw.dim[2] + output_pad,
+        .h = (int32_t)height - 2 * pad,
+        .w = (int32_t)width - 2 * pad,
         .c = tw.dim[3],
         .o = tw.dim[0],
     };
-    if (pad < 0 || a.h < 1 || a.w < 1)
-        return lw_graph_fail(g, LW_ESHAPE, "conv_transpose2d: padding %d leaves nothing of %dx%d",
-                             pad, tx.dim[1], tx.dim[2]);
     return lw_graph_op(g, LW_OP_CONV2D_DX, (lw_val[]){x, w, LW_NOVAL, bias}, 4, &a, sizeof a);
 }
 
