@@ -78,8 +78,10 @@ static bool add(struct lws *wsi, const char *name, const char *value, unsigned c
 }
 
 /* n: LWS_ILLEGAL_HTTP_CONTENT_LEN without end. */
-static int send_head(lw_serve *s, struct lws *wsi, unsigned code, const char *type, lws_filepos_t n)
+static int send_head(lw_serve *s, const lw_serve_client *c, unsigned code, const char *type,
+                     lws_filepos_t n)
 {
+    struct lws *wsi = c->wsi;
     unsigned char buf[LWS_PRE + 1536], *begin = buf + LWS_PRE, *at = begin;
     unsigned char *end = buf + sizeof buf - 1;
     char cookie[128], name[32];
@@ -89,6 +91,8 @@ static int send_head(lw_serve *s, struct lws *wsi, unsigned code, const char *ty
     ok = ok && add(wsi, "cross-origin-resource-policy:", "same-origin", &at, end);
     ok = ok && add(wsi, "x-content-type-options:", "nosniff", &at, end);
     ok = ok && add(wsi, "referrer-policy:", "no-referrer", &at, end);
+    if (ok && code == HTTP_STATUS_METHOD_NOT_ALLOWED)
+        ok = add(wsi, "allow:", c->posts ? "GET, HEAD, POST" : "GET, HEAD", &at, end);
     if (ok && s->token[0] && code == HTTP_STATUS_OK) {
         snprintf(cookie, sizeof cookie, "%s=%s; HttpOnly; SameSite=Strict; Path=/%s",
                  cookie_name(s, name), s->token, s->o.cert ? "; Secure" : "");
@@ -106,7 +110,7 @@ static int answer(lw_serve *s, lw_serve_client *c, unsigned code, const char *ty
     lw_str_add_n(&c->reply, room, sizeof room);
     lw_str_add_n(&c->reply, bytes, n);
     s->n.refused += code >= 400;
-    if (c->reply.failed || send_head(s, c->wsi, code, type, n) < 0)
+    if (c->reply.failed || send_head(s, c, code, type, n) < 0)
         return -1;
     lw_lws.callback_on_writable(c->wsi);
     return 0;
@@ -144,9 +148,10 @@ static int get_snapshot(lw_serve *s, lw_serve_client *c)
 
 static int get_stream(lw_serve *s, lw_serve_client *c, lw_serve_kind kind)
 {
-    if (!lw_serve_watch(s, c, kind))
+    c->kind = LW_SERVE_REPLY; /* of a HEAD */
+    if (!c->bare && !lw_serve_watch(s, c, kind))
         return refuse(s, c, HTTP_STATUS_SERVICE_UNAVAILABLE, "too many clients");
-    if (send_head(s, c->wsi, HTTP_STATUS_OK, "multipart/x-mixed-replace; boundary=frame",
+    if (send_head(s, c, HTTP_STATUS_OK, "multipart/x-mixed-replace; boundary=frame",
                   LWS_ILLEGAL_HTTP_CONTENT_LEN) < 0)
         return -1;
     lw_lws.set_timeout(c->wsi, PENDING_TIMEOUT_HTTP_CONTENT, LW_SERVE_SILENCE);
@@ -201,13 +206,13 @@ static int post_settings(lw_serve *s, lw_serve_client *c)
 /* ---- a request ------------------------------------------------------------------------------- */
 
 /* A request with a body: its answer comes when that is there. */
-static int begin_post(lw_serve *s, lw_serve_client *c, const char *path)
+static int begin_post(lw_serve *s, lw_serve_client *c)
 {
     char length[24], type[64];
     int64_t n = -1;
     header(c->wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, length, sizeof length);
     header(c->wsi, WSI_TOKEN_HTTP_CONTENT_TYPE, type, sizeof type);
-    if (strcmp(path, "/settings") != 0)
+    if (!c->posts)
         return refuse(s, c, HTTP_STATUS_NOT_FOUND, "there is nothing of this name");
     if (strncmp(type, JSON, strlen(JSON)) != 0)
         return refuse(s, c, HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE, "settings are " JSON);
@@ -228,13 +233,15 @@ static int on_request(lw_serve *s, lw_serve_client *c, struct lws *wsi, const ch
     const bool gets = lw_lws.hdr_total_length(wsi, WSI_TOKEN_GET_URI) > 0;
     const char *why;
     c->wsi = wsi;
+    c->bare = lw_lws.hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
+    c->posts = strcmp(path, "/settings") == 0;
     c->kind = LW_SERVE_NOTHING;
     s->n.requests++;
     if (!lw_serve_may(s, wsi, &why))
         return refuse(s, c, HTTP_STATUS_FORBIDDEN, why);
-    if (!post && !gets)
+    if (!post && !gets && !c->bare)
         return refuse(s, c, HTTP_STATUS_METHOD_NOT_ALLOWED, "GET, or POST /settings");
-    return post ? begin_post(s, c, path) : get(s, c, path);
+    return post ? begin_post(s, c) : get(s, c, path);
 }
 
 static int on_body(lw_serve_client *c, const void *in, size_t n)
@@ -253,12 +260,22 @@ static int on_writable(lw_serve *s, lw_serve_client *c)
         return lw_serve_send_part(s, c);
     if (c->kind != LW_SERVE_REPLY)
         return 0;
-    const size_t n = c->reply.len - LW_SERVE_ROOM;
     c->kind = LW_SERVE_NOTHING;
-    if (lw_lws.write(c->wsi, (unsigned char *)c->reply.s + LW_SERVE_ROOM, n, LWS_WRITE_HTTP_FINAL) <
-        0)
+    if (!c->bare && lw_lws.write(c->wsi, (unsigned char *)c->reply.s + LW_SERVE_ROOM,
+                                 c->reply.len - LW_SERVE_ROOM, LWS_WRITE_HTTP_FINAL) < 0)
         return -1;
     return lw_lws.http_transaction_completed(c->wsi) ? -1 : 0;
+}
+
+/* libwebsockets answers no CONNECT, and would keep what is no HTTP any more. */
+static int refuse_connect(struct lws *wsi)
+{
+    static const char text[] = "HTTP/1.1 405 Method Not Allowed\r\nallow: GET, HEAD\r\n"
+                               "content-length: 0\r\nconnection: close\r\n\r\n";
+    unsigned char buf[LWS_PRE + sizeof text];
+    memcpy(buf + LWS_PRE, text, sizeof text);
+    lw_lws.write(wsi, buf + LWS_PRE, sizeof text - 1, LWS_WRITE_RAW);
+    return -1;
 }
 
 int lw_serve_on_http(struct lws *wsi, enum lws_callback_reasons why, void *user, void *in, size_t n)
@@ -275,6 +292,8 @@ int lw_serve_on_http(struct lws *wsi, enum lws_callback_reasons why, void *user,
         return on_writable(lw_serve_of(wsi), c);
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: /* HTTP/2 of clear text: answers are not made for it */
         return strcasecmp(in, "websocket") == 0 ? 0 : -1;
+    case LWS_CALLBACK_RAW_ADOPT:
+        return refuse_connect(wsi);
     case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: /* a WebSocket of another protocol */
         return -1;
     case LWS_CALLBACK_CLOSED_HTTP:

@@ -48,8 +48,9 @@ typedef struct lw_serve_rate {
 typedef struct lw_serve_client {
     lw_serve_kind kind;
     struct lws *wsi;
-    int64_t version; /* of the frame sent last */
-    int32_t ahead;   /* frames sent and not acknowledged */
+    bool bare, posts; /* HEAD: the answer has no body; what is asked for takes POST */
+    int64_t version;  /* of the frame sent last */
+    int32_t ahead;    /* frames sent and not acknowledged */
     double heard;
     int64_t told[LW_SERVE_TELLS]; /* versions of the JSON sent last */
     lw_str body, reply;           /* reply: behind LW_SERVE_ROOM bytes */

@@ -232,7 +232,10 @@ static void answers(void **state)
         lw_sleep(0.01);
     assert_has(ask(s, "GET /stats", "", NULL), " as it was");
     assert_has(ask(s, "GET /etc/passwd", "", NULL), "HTTP/1.1 404");
-    assert_has(ask(s, "DELETE /settings", "", NULL), "HTTP/1.1 4");
+    assert_has(ask(s, "DELETE /settings", "", NULL), "HTTP/1.1 405");
+    assert_has(answer, "allow: GET, HEAD, POST");
+    assert_has(ask(s, "DELETE /", "", NULL), "allow: GET, HEAD\r\n");
+    assert_has(ask(s, "CONNECT localhost:80", "", NULL), "HTTP/1.1 405");
     assert_has(ask(s, "POST /settings", "", "{\"strength\": 0.25, \"paused\": true}"), "200 OK");
     lw_serve_control(s, &asked);
     assert_true(asked.paused && asked.value[0] < 0.26);
@@ -252,6 +255,28 @@ static void answers(void **state)
     assert_has(ask(s, "GET /snapshot?token=00000000000000000000000000000000&side=input&format=jpeg",
                    "", NULL),
                "image/jpeg");
+}
+
+/* What GET answers, but nothing behind the head; the connection goes on where that says how long a body is. */
+static void heads_have_no_bodies(void **state)
+{
+    static const char *const paths[] = {"/", "/nothing", "/stats", "/settings", "/stream.mjpg"};
+    lw_serve *s = server_of(state);
+    int fd = dial(s);
+    for (size_t i = 0; i < LW_COUNT(paths); i++) {
+        char text[128];
+        size_t have = 0;
+        put(fd, text,
+            (size_t)snprintf(text, sizeof text, "HEAD %s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                             paths[i]));
+        do
+            have += get(fd, answer + have, 1, 2000);
+        while (have > 0 && have < MOST && !strstr(answer, "\r\n\r\n"));
+        assert_has(answer, i == 1 ? "HTTP/1.1 404" : "HTTP/1.1 200");
+        assert_int_equal(strstr(answer, "content-length: ") != NULL, i != 4);
+        assert_int_equal(get(fd, answer, 1, 100), 0);
+    }
+    close(fd);
 }
 
 static void other_sites_are_refused(void **state)
@@ -620,6 +645,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(rules),
                                        cmocka_unit_test(settings_are_all_or_nothing),
                                        WITH_SERVER(answers),
+                                       WITH_SERVER(heads_have_no_bodies),
                                        WITH_SERVER(other_sites_are_refused),
                                        WITH_SERVER(others_need_a_token),
                                        WITH_SERVER(a_port_in_use_is_one_line),
