@@ -125,6 +125,11 @@ trials=exp0_nested_mc/enc
     out_has '"sites": "hf"'
     expect 0 $clip --sites open_clip-2.24,mlp --perturb gaussian --output-dir e
     out_has 'sites open_clip-2.24,mlp:'
+    list=blocks
+    for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do list=$list,layer1.0; done # longer than a line
+    expect 0 mc $common --models enc --passes 2 --trials 2 --sites $list --output-dir long
+    out_has "sites $list: 1, 1 live"
+    grep -q "at 1 site (<code>$list</code>)" long/report.html || fails 'the page cuts a list of sites'
     expect 0 $clip --sites depth --perturb depth --output-dir f
     expect 0 $clip --sites last:1 --output-dir g --dry-run
     out_has 'would take about'

@@ -215,8 +215,9 @@ static void print_costs(const lw_mc_config *c, const lw_mc_model_result *m)
                  m->network, (long long)m->parameters, lw_fmt_bytes(b[0], m->weights),
                  (long long)m->pictures, (int)m->width, (int)m->height,
                  lw_fmt_bytes(b[1], m->pixels), lw_fmt_bytes(b[2], m->pixels_f32));
-    lw_cli_print("  sites %s: %d, %d live, %d dead; scored: %s of %d numbers\n", m->sites,
-                 (int)m->n_sites, (int)m->live, (int)(m->n_sites - m->live), m->layer, (int)m->dim);
+    lw_cli_print("  sites %s: %d, %d live, %d dead; scored: %s of %d numbers\n",
+                 lw_str_c(&m->sites), (int)m->n_sites, (int)m->live, (int)(m->n_sites - m->live),
+                 m->layer, (int)m->dim);
     lw_cli_print("  rate %g at these; the network's own files say: %s\n", c->dropout,
                  m->stored_dropout);
     lw_cli_print("  once a picture %.3g GFLOP (%.0f %%), kept %s %s; each pass %.3g GFLOP, %d rows "
@@ -359,7 +360,7 @@ static int run(const lw_cli *cli, const void *config)
         print_together(&r);
     if (!c.dry_run && !cli->global.json)
         lw_cli_print("%s%s\n", lw_str_c(&r.answer), *r.page ? r.page : c.output_dir);
-    lw_str_clear(&r.answer);
+    lw_mc_result_clear(&r);
     return 0;
 }
 

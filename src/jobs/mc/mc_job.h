@@ -93,7 +93,8 @@ typedef struct lw_mc_one_pass_result {
 } lw_mc_one_pass_result;
 
 typedef struct lw_mc_model_result {
-    char name[64], network[32], sites[128], layer[16], preparation[128], experiments[64];
+    char name[64], network[32], layer[16], preparation[128], experiments[64];
+    lw_str sites;             /* the list */
     char stored_dropout[160]; /* what the network's own files say: "attention_dropout 0" */
     int64_t parameters;
     int32_t n_sites, live, dim, batch;
@@ -116,8 +117,9 @@ typedef struct lw_mc_result {
     lw_mc_model_result model[LW_MC_RESULTS]; /* once for each of the settings it ran with */
     int32_t n;
     char page[512]; /* report.html; "": it could not be made, as the log says */
-    lw_str answer;  /* what it says first, a line for each model; cleared by the caller */
+    lw_str answer;  /* what it says first, a line for each model */
 } lw_mc_result;
+void lw_mc_result_clear(lw_mc_result *r);
 
 /* LW_EUSAGE: an unknown site, experiment or output; what is half done is of another call. LW_ESTOPPED:
  * interrupted, trials that are done are kept for `resume`. */

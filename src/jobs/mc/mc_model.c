@@ -239,7 +239,7 @@ static void report(mc_model *m)
     lw_mc_model_result *r = m->out;
     uint64_t numbers = (uint64_t)m->n * (uint64_t)lw_data_row_size(m->data);
     snprintf(r->network, sizeof r->network, "%s", m->net->name);
-    snprintf(r->sites, sizeof r->sites, "%s", m->sites.list);
+    lw_str_add(&r->sites, m->sites.list);
     lw_mc_stored_dropout(m->net, r->stored_dropout, sizeof r->stored_dropout);
     r->parameters = m->net->parameters;
     r->n_sites = m->sites.n;

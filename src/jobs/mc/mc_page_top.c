@@ -206,13 +206,15 @@ static void say_sites(const mc_shown *m, lw_str *s)
     const json_t *sites = json_object_get(m->exp0, "sites");
     const json_t *c = contract_of(m);
     double all = MC_NUMBER(sites, "sites"), live = MC_NUMBER(sites, "live");
-    char list[128], kind[32], stored[160];
+    LW_CLEANUP(lw_str_clear) lw_str list = {0};
+    char kind[32], stored[160];
     if (!isfinite(all) || !isfinite(live))
         return;
-    lw_clean(list, sizeof list, lw_mc_text(sites, "list", "unknown"));
+    lw_str_add_clean(&list, lw_mc_text(sites, "list", "unknown"), "");
     lw_clean(kind, sizeof kind, lw_mc_text(c, "perturb", "noise"));
     lw_str_addf(s, " Noise: %s %g at %.0f site%s (`%s`), %.0f live and %.0f dead.", kind,
-                MC_NUMBER(c, "dropout"), all, all == 1 ? "" : "s", list, live, all - live);
+                MC_NUMBER(c, "dropout"), all, all == 1 ? "" : "s", lw_str_c(&list), live,
+                all - live);
     if (m->run) {
         lw_clean(stored, sizeof stored, lw_mc_text(m->run, "stored_dropout", "no dropout"));
         lw_str_addf(s, " The network's own files say: %s.", stored);

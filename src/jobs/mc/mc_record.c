@@ -13,16 +13,17 @@ json_t *lw_mc_costs_json(const lw_mc_model_result *m)
         "s:b, s:I, "
         "s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i, s:I, s:I}",
         "name", m->name, "experiments", m->experiments, "trials", (int)m->trials, "network",
-        m->network, "sites", m->sites, "n_sites", (int)m->n_sites, "live_sites", (int)m->live,
-        "stored_dropout", m->stored_dropout, "layer", m->layer, "dim", (int)m->dim, "num_images",
-        (json_int_t)m->pictures, "picture", (int)m->height, (int)m->width, "parameters",
-        (json_int_t)m->parameters, "batch_size", (int)m->batch, "once_flops", m->cut.prefix,
-        "pass_flops", m->cut.suffix, "kept_bytes", (json_int_t)m->cut.kept * m->pictures,
-        "kept_on_disk", m->cut.on_disk, "weight_bytes", (json_int_t)m->weights, "pixel_bytes",
-        (json_int_t)m->pixels, "pixel_bytes_f32", (json_int_t)m->pixels_f32, "decode_seconds",
-        m->decode, "compile_seconds", m->compile, "prefix_seconds", m->prefix, "pass_seconds",
-        m->passes, "score_seconds", m->scores, "trials_before", (int)m->trials_before,
-        "frame_bytes", (json_int_t)m->cut.bytes, "memory_bytes", (json_int_t)m->need);
+        m->network, "sites", lw_str_c(&m->sites), "n_sites", (int)m->n_sites, "live_sites",
+        (int)m->live, "stored_dropout", m->stored_dropout, "layer", m->layer, "dim", (int)m->dim,
+        "num_images", (json_int_t)m->pictures, "picture", (int)m->height, (int)m->width,
+        "parameters", (json_int_t)m->parameters, "batch_size", (int)m->batch, "once_flops",
+        m->cut.prefix, "pass_flops", m->cut.suffix, "kept_bytes",
+        (json_int_t)m->cut.kept * m->pictures, "kept_on_disk", m->cut.on_disk, "weight_bytes",
+        (json_int_t)m->weights, "pixel_bytes", (json_int_t)m->pixels, "pixel_bytes_f32",
+        (json_int_t)m->pixels_f32, "decode_seconds", m->decode, "compile_seconds", m->compile,
+        "prefix_seconds", m->prefix, "pass_seconds", m->passes, "score_seconds", m->scores,
+        "trials_before", (int)m->trials_before, "frame_bytes", (json_int_t)m->cut.bytes,
+        "memory_bytes", (json_int_t)m->need);
 }
 
 /* Rates of dropout that a configuration says, of the vision tower too: "attention_dropout 0". */

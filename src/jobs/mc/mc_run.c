@@ -232,6 +232,13 @@ static int run_round(const mc_round *round, bool first, lw_device *dev, int *loc
     return c->dry_run ? 0 : lw_mc_write_overall(c, r, round->experiments, first);
 }
 
+void lw_mc_result_clear(lw_mc_result *r)
+{
+    for (int32_t i = 0; i < r->n; i++)
+        lw_str_clear(&r->model[i].sites);
+    lw_str_clear(&r->answer);
+}
+
 int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out)
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
