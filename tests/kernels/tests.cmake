@@ -31,12 +31,13 @@ lw_test(test_depthwise kernels/test_depthwise.c kernels check base)
 lw_test(test_pairs kernels/test_pairs.c kernels check base)
 lw_test(test_peak kernels/test_peak.c kernels check base)
 lw_test(test_pixels kernels/test_pixels.c kernels check base)
+lw_test(test_reverse kernels/test_reverse.c kernels check base)
 
 # leeway-check: all of the above in one program beside `leeway`, for `leeway check`. A family is a test_<family>.c whose
 # main is renamed. The cases of tests/ops are there for other devices.
 set(list "")
 set(objects "")
-foreach(family cast ew norm kernels_gemm kernels_conv reduce optim attention random pooling resample resample_picture blur simd drift drift_laws drift_doors drift_low softmax stats pairs peak pixels winograd winograd_rule winograd_u8 rescale depthwise)
+foreach(family cast ew norm kernels_gemm kernels_conv reduce optim attention random pooling resample resample_picture blur simd drift drift_laws drift_doors drift_low softmax stats pairs peak pixels reverse winograd winograd_rule winograd_u8 rescale depthwise)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/kernels/test_${family}.c)
     add_library(check_${family} OBJECT ${CMAKE_SOURCE_DIR}/tests/kernels/test_${family}.c)
     target_compile_definitions(check_${family} PRIVATE main=lw_check_${family})
