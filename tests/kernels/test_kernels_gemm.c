@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -62,22 +63,26 @@ typedef struct matrices {
     void *packed;
 } matrices;
 
-static void *pack(check *t, const matrices *o)
+static void pack_task(check *t, const matrices *o, void *packed, int64_t task)
 {
     struct lw_gemm_kernels k = kernels_of(t);
     ptrdiff_t N = o->p.n, K = o->p.k;
     ptrdiff_t sn = o->p.transposed ? 1 : K, sk = o->p.transposed ? N : 1;
-    void *packed = check_bytes(t, lw_gemm_packed_bytes(o->num, N, K), 0);
-    for (int64_t i = lw_gemm_pack_tasks(N, K) - 1; i >= 0; i--) {
-        if (o->num == LW_NUM_S8)
-            k.pack_s8(packed, o->w, N, K, sn, sk, o->q.b_scale, i);
-        else if (o->num == LW_NUM_F32)
-            k.pack(packed, o->w, N, K, sn, sk, i);
-        else if (o->num == LW_NUM_BF16X3)
-            k.pack_bf16x3(packed, o->w, N, K, sn, sk, i);
-        else
-            k.pack_bf16(packed, o->w, N, K, sn, sk, i);
-    }
+    if (o->num == LW_NUM_S8)
+        k.pack_s8(packed, o->w, N, K, sn, sk, o->q.b_scale, task);
+    else if (o->num == LW_NUM_F32)
+        k.pack(packed, o->w, N, K, sn, sk, task);
+    else if (o->num == LW_NUM_BF16X3)
+        k.pack_bf16x3(packed, o->w, N, K, sn, sk, task);
+    else
+        k.pack_bf16(packed, o->w, N, K, sn, sk, task);
+}
+
+static void *pack(check *t, const matrices *o)
+{
+    void *packed = check_bytes(t, lw_gemm_packed_bytes(o->num, o->p.n, o->p.k), 0);
+    for (int64_t i = lw_gemm_pack_tasks(o->p.n, o->p.k) - 1; i >= 0; i--)
+        pack_task(t, o, packed, i);
     return packed;
 }
 
@@ -517,6 +522,29 @@ static void weight_grad(check *t)
     weight_grad_case(t, 5000, 140, 200, 1, 1, true);
 }
 
+/* No two of several tasks write a byte of the packed weights: threads would race. */
+static void packing_apart(check *t)
+{
+    for (lw_num num = LW_NUM_F32; num <= LW_NUM_S8; num++) {
+        const matrices o = make(t, (product){.m = 1, .n = 300, .k = 1024}, num);
+        const size_t bytes = lw_gemm_packed_bytes(num, 300, 1024);
+        uint8_t *packed = check_bytes(t, bytes, 0), *writers = check_bytes(t, bytes, 0);
+        memset(writers, 0, bytes);
+        LW_ASSERT(lw_gemm_pack_tasks(300, 1024) == 3, "one task for each 128 columns");
+        const size_t want[] = {304 * 1024 * 4, 304 * 1024 * 2, 304 * 1024 + 304 * 4};
+        check_same(t, &bytes, &want[num], sizeof bytes, "bytes of type %d", num);
+        for (int64_t i = 0; i < 3; i++) {
+            memset(packed, 0xa5, bytes);
+            pack_task(t, &o, packed, i);
+            for (size_t b = 0; b < bytes; b++)
+                if (t->compared++, writers[b] += packed[b] != 0xa5, writers[b] > 1)
+                    fail_msg("type %d, task %lld: byte %zu is another task's", num, (long long)i,
+                             b);
+        }
+        check_next(t);
+    }
+}
+
 /* Tasks for 64 threads, but none of less work than microseconds: of f32, then of the types of tile registers, of the weight
  * gradient, which its bits hang on, and of its partial sums. */
 static void tasks(check *t)
@@ -634,6 +662,7 @@ int main(int argc, char **argv)
         {"row_invariance", row_invariance},
         {"bytes_alike", bytes_alike},
         {"weight_grad", weight_grad},
+        {"packing_apart", packing_apart},
         {"tasks", tasks},
         {"f32_is_shared", f32_is_shared},
         {"above_avxvnni", above_avxvnni},

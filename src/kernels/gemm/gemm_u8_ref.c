@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, reference, u8 x s8. Packed weights are a plain [N][K] copy and its column sums; sums of
- * whole numbers are exact in double. */
+/* gemm, reference, u8 x s8. Packed weights are a plain [N][K] copy; sums of whole numbers are exact in double. */
 #include <math.h>
 
 #define REF_A uint8_t
@@ -20,15 +19,10 @@ void lw_gemm_pack_s8_ref(void *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
                          ptrdiff_t stride_k, const float *scale, int64_t task)
 {
     int8_t *out = packed;
-    int32_t *sums = (int32_t *)(void *)((char *)packed + lw_s8_weight_bytes(N, K));
     ptrdiff_t cols = lw_gemm_pack_cols(N, K), n1 = LW_MIN((task + 1) * cols, N);
-    for (ptrdiff_t n = task * cols; n < n1; n++) {
-        sums[n] = 0;
-        for (ptrdiff_t k = 0; k < K; k++) {
+    for (ptrdiff_t n = task * cols; n < n1; n++)
+        for (ptrdiff_t k = 0; k < K; k++)
             out[n * K + k] = lw_s8_of_f32(b[n * stride_n + k * stride_k], scale[n]);
-            sums[n] += out[n * K + k];
-        }
-    }
 }
 
 void lw_gemm_forward_u8_ref(void *c, ptrdiff_t ldc, const uint8_t *a, ptrdiff_t lda,
