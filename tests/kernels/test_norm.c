@@ -500,11 +500,32 @@ static void not_a_number(check *t)
     }
 }
 
+/* Tasks of a sample: by how much there is of it and of all samples, of whole cache lines where groups allow it. */
+static void tasks(check *t)
+{
+    static const struct {
+        ptrdiff_t hw, c, groups, samples, want;
+    } of[] = {{1, 64, 32, 1, 1},      {64, 64, 32, 1, 1},      {256, 128, 32, 1, 4},
+              {1024, 128, 32, 16, 4}, {1024, 320, 32, 1, 10},  {1024, 320, 32, 64, 1},
+              {4096, 64, 32, 1, 2},   {4096, 96, 32, 1, 2},    {256, 384, 12, 1, 12},
+              {256, 384, 12, 8, 6},   {16384, 256, 1, 1, 1},   {1024, 48, 48, 1, 1},
+              {256, 1280, 32, 3, 8},  {255, 2048, 64, 70, 1},  {1024, 320, 32, 0, 10},
+              {256, 640, 64, 1, 8},   {256, 512, 32, 1, 16},   {1024, 512, 32, 4, 16},
+              {1024, 512, 32, 9, 8},  {512, 480, 15, 1, 15},   {256, 144, 9, 1, 3},
+              {128, 96, 3, 1, 1},     {1024, 2048, 64, 1, 16}, {1024, 80, 5, 1, 1}};
+    for (size_t i = 0; i < LW_COUNT(of); i++) {
+        const lw_norm_shape s = {.hw = of[i].hw, .c = of[i].c, .groups = of[i].groups};
+        const ptrdiff_t got = lw_norm_tasks(&s, of[i].samples);
+        check_same(t, &got, &of[i].want, sizeof got, "tasks of shape %zu", i);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
         {"forward", forward}, {"narrow", narrow},           {"backward", backward},
         {"rows", rows},       {"offset", offset},           {"in_place", in_place},
-        {"layer", layer},     {"differences", differences}, {"not_a_number", not_a_number}};
+        {"layer", layer},     {"differences", differences}, {"not_a_number", not_a_number},
+        {"tasks", tasks}};
     return check_main(argc, argv, "norm", cases, LW_COUNT(cases));
 }

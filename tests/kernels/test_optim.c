@@ -165,6 +165,13 @@ static void clipping(check *t)
         float got[2] = {(float)norm, (float)coef};
         check_close(t, got, want, 2, (check_tol){.rel = 1e-6}, "max_norm %g", max_norm[i]);
     }
+    /* No gradient is left as it is, one as short as what keeps from dividing by 0 is halved. */
+    static const double length[] = {0.0, 1e-6};
+    for (int i = 0; i < 2; i++) {
+        k.optim.clip(&coef, &norm, &(double){length[i] * length[i]}, 1, 1.0, 1e-6);
+        check_close(t, &(float){(float)coef}, &(double){i ? 0.5 : 1.0}, 1, (check_tol){.rel = 1e-6},
+                    "length %g", length[i]);
+    }
 }
 
 int main(int argc, char **argv)

@@ -119,9 +119,22 @@ static void differences(check *t)
     }
 }
 
+/* Rows of a task, of which an empty one counts as well. */
+static void rows_of_a_task(check *t)
+{
+    static const ptrdiff_t of[][3] = {{1, 1, 524288}, {0, 64, 1},     {8, 64, 1024},
+                                      {1000, 524, 1}, {1024, 512, 1}, {1024, 513, 1}};
+    for (size_t i = 0; i < LW_COUNT(of); i++) {
+        const ptrdiff_t got = lw_pairs_rows(&(lw_pairs_shape){.n = of[i][0], .c = of[i][1]});
+        check_same(t, &got, &of[i][2], sizeof got, "%td columns of %td", of[i][0], of[i][1]);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {
-        {"sizes", sizes}, {"row_invariance", row_invariance}, {"differences", differences}};
+    static const check_case cases[] = {{"sizes", sizes},
+                                       {"row_invariance", row_invariance},
+                                       {"differences", differences},
+                                       {"rows_of_a_task", rows_of_a_task}};
     return check_main(argc, argv, "pairs", cases, LW_COUNT(cases));
 }

@@ -29,20 +29,22 @@ static uint8_t *blank(check *t, size_t n)
     return x;
 }
 
-/* Both ways, bytes and floats, in two ranges of bands. */
+/* Both ways, bytes and floats, in two ranges of bands, of which the second leaves the first alone. */
 static void same(check *t, const lw_pixels *p)
 {
     struct lw_pixels_kernels k = kernels_of(t->isa), ref = kernels_of(LW_ISA_REF);
     const size_t frame = lw_pixels_bytes(p), rgb = (size_t)(p->w * p->h * 3);
-    const ptrdiff_t cut = p->bands / 2;
+    const ptrdiff_t cut = p->bands / 2, before = cut * p->lines * p->w * 3;
     uint8_t *x = noise(t, frame), *got = blank(t, rgb), *want = blank(t, rgb);
     float *got_f = check_out(t, (int64_t)rgb, 1), *want_f = check_out(t, (int64_t)rgb, 0);
-    k.to_u8(got, x, p, 0, cut);
     k.to_u8(got, x, p, cut, p->bands);
+    check_same(t, got, want, (size_t)before, "still blank, form %d", (int)p->form);
+    k.to_u8(got, x, p, 0, cut);
     ref.to_u8(want, x, p, 0, p->bands);
     check_same(t, got, want, rgb, "to u8, form %d, %td x %td", (int)p->form, p->w, p->h);
-    k.to_f32(got_f, x, p, 0, cut);
     k.to_f32(got_f, x, p, cut, p->bands);
+    check_poisoned(t, got_f, before, "still poisoned, form %d", (int)p->form);
+    k.to_f32(got_f, x, p, 0, cut);
     ref.to_f32(want_f, x, p, 0, p->bands);
     check_same(t, got_f, want_f, rgb * sizeof *got_f, "to f32, form %d, %td x %td", (int)p->form,
                p->w, p->h);

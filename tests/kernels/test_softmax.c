@@ -215,6 +215,17 @@ static void differences(check *t)
     }
 }
 
+/* Rows of a task, of which one longer than a task's work counts as well, and one of nothing. */
+static void rows_of_a_task(check *t)
+{
+    static const ptrdiff_t of[][2] = {{0, 16384}, {1, 16384}, {64, 256},
+                                      {5461, 3},  {16384, 1}, {16385, 1}};
+    for (size_t i = 0; i < LW_COUNT(of); i++) {
+        const ptrdiff_t got = lw_softmax_rows(of[i][0]);
+        check_same(t, &got, &of[i][1], sizeof got, "rows of %td", of[i][0]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {{"softmax", softmax},
@@ -222,6 +233,7 @@ int main(int argc, char **argv)
                                        {"equal_and_huge", equal_and_huge},
                                        {"cross_entropy", cross_entropy},
                                        {"no_column", no_column},
-                                       {"differences", differences}};
+                                       {"differences", differences},
+                                       {"rows_of_a_task", rows_of_a_task}};
     return check_main(argc, argv, "softmax", cases, LW_COUNT(cases));
 }

@@ -140,8 +140,35 @@ static void differences(check *t)
     }
 }
 
+/* Ranges of whole cache lines but the last, one behind the other; of 32768 elements at least, 16 at most. */
+static void tasks(check *t)
+{
+    static const struct {
+        ptrdiff_t h, w, c, want;
+    } of[] = {{4, 4, 64, 1},     {32, 32, 63, 1},  {32, 32, 64, 2},     {64, 64, 16, 1},
+              {64, 64, 17, 2},   {64, 64, 128, 8}, {64, 64, 130, 9},    {64, 64, 256, 16},
+              {64, 64, 272, 16}, {31, 33, 100, 3}, {256, 256, 1000, 16}};
+    for (size_t i = 0; i < LW_COUNT(of); i++) {
+        const lw_stats_shape s = {.h = of[i].h, .w = of[i].w, .c = of[i].c};
+        const ptrdiff_t n = lw_stats_tasks(&s), none = 0;
+        check_same(t, &n, &of[i].want, sizeof n, "tasks of shape %zu", i);
+        ptrdiff_t end = 0;
+        for (ptrdiff_t k = 0; k < n; k++) {
+            ptrdiff_t c0, c1;
+            lw_stats_range(&s, k, &c0, &c1);
+            const ptrdiff_t ragged = c0 % 16;
+            check_same(t, &c0, &end, sizeof c0, "begin of task %td of shape %zu", k, i);
+            check_same(t, &ragged, &none, sizeof ragged, "task %td of shape %zu", k, i);
+            check_same(t, &(bool){c1 > c0}, &(bool){true}, sizeof(bool), "an empty task");
+            end = c1;
+        }
+        check_same(t, &end, &of[i].c, sizeof end, "end of shape %zu", i);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"shapes", shapes}, {"differences", differences}};
+    static const check_case cases[] = {
+        {"shapes", shapes}, {"differences", differences}, {"tasks", tasks}};
     return check_main(argc, argv, "stats", cases, LW_COUNT(cases));
 }
