@@ -679,6 +679,28 @@ static void room_for_lines(check *t)
     }
 }
 
+/* Packed weights: every tap once, whatever the stride, its columns rounded up to 16, of three bf16 its depth to 32. */
+static void bytes_of_weights(check *t)
+{
+    for (int i = 0; i < 24; i++) {
+        const lw_conv_pass pass = (lw_conv_pass)(i % 2);
+        lw_conv_shape s = shape(1, 9, 10, 36, 20, 1 + i / 2 % 4, 1 + i / 8, i / 2 % 2);
+        LW_ASSERT(lw_conv_shape_init(&s) == 0, "%s", lw_errmsg());
+        const bool forward = pass == LW_CONV_FORWARD;
+        const size_t taps = (size_t)s.KH * (size_t)s.KW, cols = forward ? 32 : 48,
+                     depth = forward ? 36 : 20, whole = forward ? 64 : 32,
+                     want[] = {[LW_NUM_F32] = taps * cols * depth * 4,
+                               [LW_NUM_BF16] = taps * cols * depth * 2,
+                               [LW_NUM_S8] = taps * cols * depth + taps * cols * 4,
+                               [LW_NUM_BF16X3] = taps * cols * whole * 6};
+        for (size_t num = 0; num < LW_COUNT(want); num++) {
+            const size_t got = lw_conv_packed_bytes((lw_num)num, &s, pass);
+            check_same(t, &got, &want[num], sizeof got, "type %zu, pass %d, side %d, stride %d",
+                       num, (int)pass, s.KH, s.stride);
+        }
+    }
+}
+
 static void shape_is(check *t, lw_conv_shape s, int want)
 {
     const int code = lw_conv_shape_init(&s);
@@ -735,6 +757,7 @@ int main(int argc, char **argv)
         {"pitch_invariance", pitch_invariance},
         {"tasks", tasks},
         {"room_for_lines", room_for_lines},
+        {"bytes_of_weights", bytes_of_weights},
         {"bad_shapes", bad_shapes},
     };
     return check_main(argc, argv, "conv", cases, LW_COUNT(cases));
