@@ -7,20 +7,9 @@
 
 static inline lw_conv_shape shape(int B, int H, int W, int C, int O)
 {
-    return (lw_conv_shape){.B = B,
-                           .H = H,
-                           .W = W,
-                           .C = C,
-                           .O = O,
-                           .KH = 3,
-                           .KW = 3,
-                           .stride = 1,
-                           .pad_top = 1,
-                           .pad_left = 1,
-                           .pad_bottom = 1,
-                           .pad_right = 1,
-                           .OH = H,
-                           .OW = W};
+    lw_conv_shape s = lw_conv_choice_shape(&(lw_conv_choice){.C = C, .O = O, .H = H, .W = W});
+    s.B = B;
+    return s;
 }
 
 /* The same filters with other pads. */

@@ -51,7 +51,8 @@ int lw_cpu_lower_upconv_weight_grad(cpu_lower *c)
 
 /* F(4x4) on the upsampled picture takes 0.75 of the time of the four phases, F(2x2) 1.15, direct
  * convolution 2.3 (256 channels, Zen 4), tiles of the smaller picture .63 of F(4x4)'s (Zen 3). bf16 is computed
- * directly, which takes what F(4x4) of bf16 does without its errors, and bytes, unless the tiles of the smaller picture beat them (lw_cpu_wide). */
+ * directly, which takes what F(4x4) of bf16 does without its errors, and bytes, unless the tiles of the smaller picture
+ * beat them (lw_cpu_wide). */
 bool lw_cpu_upconv_pays(void *self, const lw_node *n, const lw_attr_conv *up, lw_num num)
 {
     const lw_device *d = self; /* self begins with the lw_device */

@@ -33,8 +33,8 @@ static int map_fd(lw_map *out, int fd, const char *path, size_t size, bool writa
 int lw_map_open(lw_map *out, const char *path)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_NONBLOCK |
-                            O_CLOEXEC); /* a pipe nobody writes to would be waited for */
+    /* Else a pipe that nobody writes to would be waited for. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return lw_fail(lw_errno_code(errno), "%s: cannot open: %s", path, strerror(errno));
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {

@@ -159,9 +159,7 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
 {
     if (num == LW_NUM_BF16 || !tile)
         return tile;
-    const bool forward = pass == LW_CONV_FORWARD;
-    const int64_t tiles = (int64_t)s->B * LW_CEIL_DIV(forward ? s->OH : s->H, tile) *
-                          LW_CEIL_DIV(forward ? s->OW : s->W, tile);
+    const int64_t tiles = lw_wino_of(num, s, pass, tile).tiles;
     const int few = num == LW_NUM_F32          ? PLAIN_TILES
                     : isa >= LW_ISA_AVX512BF16 ? BYTES_TILES_AVX512BF16
                                                : BYTES_TILES;
