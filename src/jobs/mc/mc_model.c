@@ -164,15 +164,19 @@ int lw_mc_time_rows(mc_model *m, int32_t rows, double *seconds)
     return 0;
 }
 
-/* The batch with the most rows a second; a larger one must be worth 3 %. */
+/* The batch with the most rows a second; a larger one must be worth 3 %. Trying it may take a quarter of a second, or a
+ * thirtieth of the passes. */
 static int choose_batch(mc_model *m, int32_t *rows)
 {
     static const int32_t tried[] = {8, 16, 32, 64};
-    double best = 0, seconds;
-    if (m->n * m->most <= tried[0]) /* all at once, and no row for nothing */
-        return lw_passes_set_rows(m->passes, *rows = (int32_t)(m->n * m->most));
-    for (size_t i = 0; i < LW_COUNT(tried); i++) {
-        if ((int64_t)tried[i] > m->n * m->most)
+    const int64_t all = m->n * m->most;
+    const int runs = lw_device_warm_runs(m->dev, false) + 1;
+    double best = 0, seconds, spent = 0;
+    if (all <= tried[0]) /* all at once, and no row for nothing */
+        return lw_passes_set_rows(m->passes, *rows = (int32_t)all);
+    for (size_t i = 0; i < LW_COUNT(tried) && tried[i] <= all; i++) {
+        if (best > 0 &&
+            spent + runs * tried[i] / best > LW_MAX(0.25, (double)(all * m->c->trials) / best / 30))
             break;
         int rc = lw_passes_set_rows(m->passes, tried[i]);
         /* on a GPU those that fit will do */
@@ -183,6 +187,7 @@ static int choose_batch(mc_model *m, int32_t *rows)
         LW_TRY(rc);
         LW_TRY(lw_mc_time_rows(m, tried[i], &seconds));
         double rate = tried[i] / seconds;
+        spent += runs * seconds;
         if (rate > 1.03 * best) {
             best = rate;
             *rows = tried[i];

@@ -17,28 +17,41 @@ LW_WORD uint32_t lw_keep_limit(float p)
 }
 
 #if VL > 1
+enum { LW_KEEP_ROUNDS = 10 };
+/* Keys of the rounds, which an instruction reads from memory for every lane. */
+typedef struct lw_keep_keys {
+    uint32_t round[LW_KEEP_ROUNDS][2];
+} lw_keep_keys;
+
+LW_WORD void lw_keep_keys_init(lw_keep_keys *keys, lw_rng_key key)
+{
+    for (uint32_t i = 0; i < LW_KEEP_ROUNDS; i++) {
+        keys->round[i][0] = key.k[0] + i * 0x9E3779B9u;
+        keys->round[i][1] = key.k[1] + i * 0xBB67AE85u;
+    }
+}
+
 /*
  * keep[0], keep[1]: lanes of ones where elements 4 block .. 4 block + 2 VL - 1 of a row survive, else 0.
  *
  * Ten rounds of Philox with a block in every lane of 64 bits: a product of 32 bits comes out whole
  * there, its lower half where the next round reads it, so that nothing is moved between lanes, and what
- * is left in upper halves is never read.
+ * is left in upper halves is never read. Each round waits for the one before, so rows after one another
+ * should fit the processor's window: six instructions a round.
  */
-LW_WORD void lw_keep_words(vi keep[2], lw_rng_key key, uint32_t step, uint64_t row, uint32_t block,
-                           vi limit)
+LW_WORD void lw_keep_words(vi keep[2], const lw_keep_keys *keys, uint32_t step, uint64_t row,
+                           uint32_t block, vi limit)
 {
     const vi m0 = vi_set1(0xD2511F53u), m1 = vi_set1(0xCD9E8D57u);
     vi c[4] = {vi_add(vi_set1(block), vi_even_block_iota()), vi_set1(step), vi_set1((uint32_t)row),
                vi_set1((uint32_t)(row >> 32))};
-    uint32_t k0 = key.k[0], k1 = key.k[1];
-    for (int round = 0; round < 10; round++) {
+#pragma GCC unroll 10
+    for (int round = 0; round < LW_KEEP_ROUNDS; round++) {
         vi p0 = v_mul_even_u32(c[0], m0), p1 = v_mul_even_u32(c[2], m1);
-        c[0] = vi_xor3(vi_high(p1), c[1], vi_set1(k0));
-        c[2] = vi_xor3(vi_high(p0), c[3], vi_set1(k1));
+        c[0] = vi_xor3(vi_high(p1), c[1], vi_set1(keys->round[round][0]));
+        c[2] = vi_xor3(vi_high(p0), c[3], vi_set1(keys->round[round][1]));
         c[1] = p1;
         c[3] = p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
     }
     vi_interleave_even4(c, keep);
     for (int j = 0; j < 2; j++)

@@ -370,7 +370,7 @@ LW_WORD vi vi_high(vi a)
 }
 LW_WORD vi vi_xor3(vi a, vi b, vi c)
 {
-    return _mm512_ternarylogic_epi64(a, b, c, 0x96);
+    return _mm512_ternarylogic_epi32(a, b, c, 0x96);
 }
 LW_WORD vi vi_even_block_iota(void)
 {
