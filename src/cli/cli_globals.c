@@ -13,8 +13,9 @@ const lw_option lw_global_options[] = {
              "this process may use, which is its default (none: the system places them)"},
     {LW_OPT(lw_cli_globals, conv), .name = "conv", .fallback = "auto",
      .choices = "auto|direct|winograd", .group = "Global options",
-     .help = "3x3 convolutions: with Winograd's tiles where measured faster (auto), never, or "
-             "wherever they apply; results differ by rounding"},
+     .help =
+         "convolutions of 3x3, 1x3 and 1x7: with Winograd's tiles where measured faster (auto), "
+         "never, or wherever they apply; results differ by rounding"},
     {LW_OPT(lw_cli_globals, tuned), .name = "tuned", .path = LW_PATH_IN, .unit = "json",
      .group = "Global options",
      .help =

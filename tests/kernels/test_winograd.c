@@ -14,12 +14,13 @@
 /* One in turns. */
 static method method_of(int i)
 {
-    const method all[] = {F2, F4, LOW, LOW4, PLAIN, PLAIN2, ALONE, NARROW};
+    const method all[] = {F2,     F4,   LOW,     LOW4, PLAIN,   PLAIN2,         ALONE,
+                          NARROW, ROW7, COLUMN7, ROW3, COLUMN3, COLUMN7_NARROW, ROW7_ALONE};
     return all[i % METHODS];
 }
 
 /*
- * The bound that is promised. One output is a sum of `chain` = 9 x channels products of operands in
+ * The bound that is promised. One output is a sum of `chain` = taps x channels products of operands in
  * [-1, 1]; its rounding errors grow like the root of that, times what the transforms amplify. Points of bf16 are
  * off by 2^-9 of sums of four inputs.
  */
@@ -29,7 +30,9 @@ static check_tol tol_of(method m, int64_t chain)
     while (root * root < (double)chain)
         root += 1.0;
     const bool low = m.num == LW_NUM_BF16;
-    const double each = m.tile & 4 ? (low ? 40e-3 : 8e-6) : (low ? 12e-3 : 2e-6);
+    const double each = m.kh * m.kw == 7 ? 24e-6
+                        : m.tile & 4     ? (low ? 40e-3 : 8e-6)
+                                         : (low ? 12e-3 : 2e-6);
     return (check_tol){.abs = each * root, .rel = 2e-7};
 }
 
@@ -50,12 +53,13 @@ typedef struct problem {
 static const double *weights(check *t, const problem *p)
 {
     bool forward = p->pass == LW_CONV_FORWARD;
-    double *w = check_doubles(t, 9 * p->N * p->K), *to = w;
-    for (int tap = 0; tap < 9; tap++)
+    const int taps = p->s.KH * p->s.KW;
+    double *w = check_doubles(t, taps * p->N * p->K), *to = w;
+    for (int tap = 0; tap < taps; tap++)
         for (ptrdiff_t n = 0; n < p->N; n++)
             for (ptrdiff_t k = 0; k < p->K; k++) {
                 ptrdiff_t o = forward ? n : k, c = forward ? k : n;
-                *to++ = (double)p->w[(o * 9 + tap) * p->s.C + c];
+                *to++ = (double)p->w[(o * taps + tap) * p->s.C + c];
             }
     return w;
 }
@@ -74,9 +78,10 @@ static void oracle(check *t, problem *p)
     const double *w = weights(t, p);
     const bool forward = p->pass == LW_CONV_FORWARD;
     for (ptrdiff_t i = 0; i < (ptrdiff_t)s->B * s->OH * s->OW; i++)
-        for (int tap = 0; tap < 9; tap++) {
-            const ptrdiff_t image = i / s->OW / s->OH, y = i / s->OW % s->OH + tap / 3 - s->pad_top,
-                            x = i % s->OW + tap % 3 - s->pad_left;
+        for (int tap = 0; tap < s->KH * s->KW; tap++) {
+            const ptrdiff_t image = i / s->OW / s->OH,
+                            y = i / s->OW % s->OH + tap / s->KW - s->pad_top,
+                            x = i % s->OW + tap % s->KW - s->pad_left;
             if (y < 0 || y >= s->H || x < 0 || x >= s->W)
                 continue;
             const ptrdiff_t pixel = (image * s->H + y) * s->W + x, from = forward ? pixel : i,
@@ -104,6 +109,7 @@ static void round_input(check *t, problem *p)
 static problem make(check *t, lw_conv_shape s, lw_conv_pass pass, method m, bool with_oracle)
 {
     bool forward = pass == LW_CONV_FORWARD;
+    s = of_method(s, m);
     if (lw_conv_shape_init(&s))
         LW_ASSERT(false, "%s", lw_errmsg());
     if (t->isa > LW_ISA_AVXVNNI) /* its panels are wider */
@@ -119,11 +125,11 @@ static problem make(check *t, lw_conv_shape s, lw_conv_pass pass, method m, bool
     p.n_in = ((forward ? x : y) - 1) * p.ld_in + p.K;
     p.n_out = (p.pixels - 1) * p.ld_out + p.N;
     p.in = check_in(t, p.n_in, shift, -1, 1);
-    p.w = check_in(t, (int64_t)s.O * 9 * s.C, shift, -1, 1);
+    p.w = check_in(t, (int64_t)s.O * s.KH * s.KW * s.C, shift, -1, 1);
     snprintf(p.name, sizeof p.name,
-             "F(%d)%s %s B%d %dx%dx%d ldx %td, pads %d %d %d %d -> O%d ldy %td", m.tile,
-             m.num == LW_NUM_BF16 ? " bf16" : "", forward ? "y" : "dx", s.B, s.H, s.W, s.C, s.ldx,
-             s.pad_top, s.pad_left, s.pad_bottom, s.pad_right, s.O, s.ldy);
+             "F(%d) %dx%d%s %s B%d %dx%dx%d ldx %td, pads %d %d %d %d -> O%d ldy %td", m.tile, s.KH,
+             s.KW, m.num == LW_NUM_BF16 ? " bf16" : "", forward ? "y" : "dx", s.B, s.H, s.W, s.C,
+             s.ldx, s.pad_top, s.pad_left, s.pad_bottom, s.pad_right, s.O, s.ldy);
     if (m.num == LW_NUM_BF16)
         round_input(t, &p);
     if (with_oracle) {
@@ -190,8 +196,8 @@ static void check_reference(check *t, const problem *p, const float *out)
             p->want[i * p->N + n] = (double)want[i * p->ld_out + n];
     for (ptrdiff_t i = 0; i < p->pixels; i++)
         check_close(t, out + i * p->ld_out, p->want + i * p->N, p->N,
-                    tol_of((method){LW_NUM_F32, p->m.tile}, 9 * p->K),
-                    "%s, pixel %td of the reference", p->name, i);
+                    tol_of((method){.tile = p->m.tile}, 9 * p->K), "%s, pixel %td of the reference",
+                    p->name, i);
 }
 
 static void check_one(check *t, lw_conv_shape s, lw_conv_pass pass, method m)
@@ -205,8 +211,8 @@ static void check_one(check *t, lw_conv_shape s, lw_conv_pass pass, method m)
     float *out = check_out(t, p.n_out, (int)(p.ld_out & 1));
     run(t, &p, out, pack(t, t->isa, &p), NULL);
     for (ptrdiff_t i = 0; i < p.pixels; i++) {
-        check_close(t, out + i * p.ld_out, p.want + i * p.N, p.N, tol_of(m, 9 * p.K),
-                    "%s, pixel %td", p.name, i);
+        check_close(t, out + i * p.ld_out, p.want + i * p.N, p.N,
+                    tol_of(m, (int64_t)p.s.KH * p.s.KW * p.K), "%s, pixel %td", p.name, i);
         if (i + 1 < p.pixels)
             check_poisoned(t, out + i * p.ld_out + p.N, p.ld_out - p.N, "%s", p.name);
     }
@@ -236,6 +242,13 @@ static void sizes(check *t, method m)
 static void sizes_4x4(check *t)
 {
     sizes(t, F4);
+}
+static void sizes_lines(check *t)
+{
+    sizes(t, ROW7);
+    sizes(t, COLUMN7);
+    sizes(t, ROW3);
+    sizes(t, COLUMN3);
 }
 static void sizes_plain(check *t)
 {
@@ -423,7 +436,7 @@ static void layouts(check *t)
 {
     static const int shapes[][5] = {{1, 8, 7, 130, 70}, {3, 4, 4, 93, 161}, {2, 16, 9, 50, 17},
                                     {1, 5, 5, 512, 33}, {1, 3, 8, 40, 800}, {9, 8, 8, 5, 3}};
-    const method ways[][2] = {{F4, PLAIN}, {F2, PLAIN2}, {F4, ALONE}};
+    const method ways[][2] = {{F4, PLAIN}, {F2, PLAIN2}, {F4, ALONE}, {ROW7, ROW7_ALONE}};
     for (size_t i = 0; i < 2 * LW_COUNT(ways) * LW_COUNT(shapes); i++) {
         const int *z = shapes[i / (2 * LW_COUNT(ways))];
         const method *m = ways[i / 2 % LW_COUNT(ways)];
@@ -535,6 +548,7 @@ int main(int argc, char **argv)
     static const check_case cases[] = {
         {"sizes_4x4", sizes_4x4},
         {"sizes_plain", sizes_plain},
+        {"sizes_lines", sizes_lines},
         {"sizes_2x2", sizes_2x2},
         {"sizes_bf16", sizes_bf16},
         {"large", large},

@@ -14,6 +14,17 @@
  * a and b are short binary fractions, so that the constants of the input and output transforms are
  * exact; which ones was found by measuring (docs/performance-zen4.md, "Winograd").
  *
+ * F(4,7), of kernels of 1x7 and 7x1, interpolates at 0, four pairs +-a and infinity. With e1 .. e4 the elementary symmetric
+ * polynomials of the four a2, and s1 = e1 - a2, s2 = e2 - a2 s1, s3 = e3 - a2 s2 those of the three others:
+ *   input    t0 = d8 - e1 d6 + e2 d4 - e3 d2 + e4 d0    t9 the same of d9, d7 .. d1
+ *            t+-a = (d8 - s1 d6 + s2 d4 - s3 d2) +- a (d7 - s1 d5 + s2 d3 - s3 d1)
+ *   filter   u0 = g0 / e4                               u9 = g6
+ *            u+-a = ((g0 + a2 g2 + a4 g4 + a6 g6) +- a (g1 + a2 g3 + a4 g5)) / (2 a2 (a6 - s1 a4 + s2 a2 - s3))
+ *   output   y_k = m0 [k = 0] + sum over a of a^k (m+a +- m-a) + m9 [k = 3]   (+ for even k)
+ *
+ * Constants are exact again. Errors of sums of 192 channels are 3.4 times those of F(4,3) in one dimension, half of those that
+ * 1/2, 1, 3/2, 2 have; of some 290 choices of eighths the best is better by 7 %.
+ *
  * F(4,3) of whole numbers, u8 inputs and s8 taps, interpolates at 0, 1, -1, 2, -1/2 and infinity:
  *   input    t0 = 2 d0 + 3 d1 - 4 d2 - 3 d3 + 2 d4      t5 = 2 d1 + 3 d2 - 4 d3 - 3 d4 + 2 d5
  *            t1 = -2 d1 - 5 d2 - d3 + 2 d4              t2 = 2 d1 + d2 - 5 d3 + 2 d4
@@ -41,6 +52,12 @@
 #define LW_WINO_N0 (LW_WINO_A2 * LW_WINO_B2)
 #define LW_WINO_NA (2.0 * LW_WINO_A2 * (LW_WINO_A2 - LW_WINO_B2))
 #define LW_WINO_NB (2.0 * LW_WINO_B2 * (LW_WINO_B2 - LW_WINO_A2))
+
+/* F(4,7). */
+#define LW_WINO7_A 0.375
+#define LW_WINO7_B 0.75
+#define LW_WINO7_C 1.25
+#define LW_WINO7_D 2.0
 
 /* 900 y modulo 2^32 is y times four after this: 225 times it is 1 modulo 2^32. */
 #define LW_WINO_U8_INVERSE 0x87654321u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd convolution, reference: obvious loops, everything but the stored weights in double.
- * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers. Of bf16 points are made in f32
+ * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers, of lines 6 or 10. Of bf16 points are made in f32
  * steps and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. Of u8, which
  * F(4x4) alone has, points are whole numbers, and all of it is exact. */
 #include "kernels/conv/conv_winograd_points.h"
@@ -158,6 +158,59 @@ static void output_line(double *y, const double *m, ptrdiff_t step, int tile, lw
     y[3 * step] = a1 * a2 * d + b1 * b2 * d2 + last;
 }
 
+/* ---- one dimension: F(4,3) and F(4,7) as the matrices that interpolation at their points gives ----- */
+
+/* t_i = sum of input[i][j] d_j, u_i = sum of filter[i][j] g_j, y_k = sum of output[k][i] m_i. */
+typedef struct line_ref {
+    int taps, side;
+    double input[LW_WINO_MAX_LINE][LW_WINO_MAX_LINE], filter[LW_WINO_MAX_LINE][7],
+        output[4][LW_WINO_MAX_LINE];
+} line_ref;
+
+static bool is_line(const lw_wino *z)
+{
+    return z->kind == LW_WINO_LINE3 || z->kind == LW_WINO_LINE7;
+}
+
+static line_ref line_of(const lw_wino *z)
+{
+    const int taps = z->taps;
+    static const double of_3[] = {0, LW_WINO_A, -LW_WINO_A, LW_WINO_B, -LW_WINO_B};
+    static const double of_7[] = {0,          LW_WINO7_A,  -LW_WINO7_A, LW_WINO7_B, -LW_WINO7_B,
+                                  LW_WINO7_C, -LW_WINO7_C, LW_WINO7_D,  -LW_WINO7_D};
+    const double *x = taps == 3 ? of_3 : of_7;
+    const int points = taps + 2; /* the last one is infinity */
+    line_ref r = {.taps = taps, .side = taps + 3};
+    if (!is_line(z))
+        return (line_ref){0};
+    for (int i = 0; i <= points; i++) {
+        /* the polynomial that is 0 at all other points, and what it is at this one */
+        double *p = r.input[i], at = 1;
+        int degree = 0;
+        p[0] = 1;
+        for (int k = 0; k < points; k++) {
+            if (k == i)
+                continue;
+            for (int j = ++degree; j >= 0; j--)
+                p[j] = (j > 0 ? p[j - 1] : 0) - (j < degree ? x[k] * p[j] : 0);
+            at *= i < points ? x[i] - x[k] : 1;
+        }
+        for (int j = 0; j < taps; j++)
+            r.filter[i][j] = i < points ? pow(x[i], j) / at : j == taps - 1;
+        for (int k = 0; k < 4; k++)
+            r.output[k][i] = i < points ? pow(x[i], k) : k == 3;
+    }
+    return r;
+}
+
+static double row_dot(const double *row, const double *v, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += row[i] * v[i];
+    return sum;
+}
+
 /* Number i of packed weights. */
 static void put_weight(float *packed, ptrdiff_t i, double v, lw_num num)
 {
@@ -177,13 +230,19 @@ static double get_weight(const float *packed, ptrdiff_t i, lw_num num)
 }
 
 /* u[points] <- the filter of these taps. */
-static void transform_filter(double *u, const double *tap, const lw_wino *z, lw_num num)
+static void transform_filter(double *u, const double *tap, const lw_wino *z, const line_ref *r,
+                             lw_num num)
 {
     double half[LW_WINO_MAX_SIDE * 3];
+    if (is_line(z)) {
+        for (int i = 0; i < r->side; i++)
+            u[i] = row_dot(r->filter[i], tap, r->taps);
+        return;
+    }
     for (int x = 0; x < 3; x++)
-        filter_line(half + x, 3, tap[x], tap[3 + x], tap[6 + x], z->tile, num);
-    for (ptrdiff_t y = 0; y < z->side; y++)
-        filter_line(u + y * z->side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], z->tile,
+        filter_line(half + x, 3, tap[x], tap[3 + x], tap[6 + x], z->kind, num);
+    for (ptrdiff_t y = 0; y < z->side_y; y++)
+        filter_line(u + y * z->side_x, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], z->kind,
                     num);
 }
 
@@ -195,25 +254,26 @@ static void get_points(double *u, const float *packed, const lw_wino *z, ptrdiff
     for (ptrdiff_t p = 0; p < z->numbers; p++)
         (z->plain ? number : u)[p] = get_weight(packed, (p * z->K + k) * z->N + n, num);
     if (z->plain)
-        transform_filter(u, number, z, num);
+        transform_filter(u, number, z, NULL, num);
 }
 
 static void pack(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass, int tile,
                  const lw_quant *q, int64_t task, lw_num num)
 {
     lw_wino z = lw_wino_of(num, s, pass, tile);
+    const line_ref line = line_of(&z);
     ptrdiff_t cols = lw_gemm_pack_cols(z.N, z.K * z.points);
     ptrdiff_t n1 = LW_MIN((task + 1) * cols, z.N);
     for (ptrdiff_t n = task * cols; n < n1; n++)
         for (ptrdiff_t k = 0; k < z.K; k++) {
             double tap[9], u[LW_WINO_MAX_POINTS];
             bool forward = pass == LW_CONV_FORWARD;
-            const float *g = w + (forward ? n * 9 * s->C + k : k * 9 * s->C + n);
-            for (int i = 0; i < 9; i++) {
-                const float v = g[(forward ? i : 8 - i) * s->C];
+            const float *g = w + (forward ? n * z.taps * s->C + k : k * z.taps * s->C + n);
+            for (int i = 0; i < z.taps; i++) {
+                const float v = g[(forward ? i : z.taps - 1 - i) * s->C];
                 tap[i] = num == LW_NUM_S8 ? lw_s8_of_f32(v, q->b_scale[n]) : (double)v;
             }
-            transform_filter(u, tap, &z, num);
+            transform_filter(u, tap, &z, &line, num);
             for (ptrdiff_t p = 0; p < z.numbers; p++)
                 put_weight(packed, (p * z.K + k) * z.N + n, z.plain ? tap[p] : u[p], num);
         }
@@ -249,9 +309,40 @@ static void round_f32(double *v, ptrdiff_t n)
         v[i] = f32(v[i]);
 }
 
+static void transform_inputs(double *t, const double *d, const lw_wino *z, const line_ref *r,
+                             lw_num num)
+{
+    if (is_line(z)) {
+        for (int i = 0; i < r->side; i++)
+            t[i] = row_dot(r->input[i], d, r->side);
+        return;
+    }
+    for (ptrdiff_t x = 0; x < z->side_x; x++)
+        input_line(t + x, d + x, z->side_x, z->kind, num);
+    if (num == LW_NUM_BF16)
+        round_f32(t, z->points);
+    for (ptrdiff_t y = 0; y < z->side_y; y++)
+        input_line(t + y * z->side_x, t + y * z->side_x, 1, z->kind, num);
+}
+
+static void transform_outputs(double *y, const double *m, const lw_wino *z, const line_ref *r,
+                              lw_num num)
+{
+    double half[LW_WINO_MAX_POINTS];
+    if (is_line(z)) {
+        for (int k = 0; k < 4; k++)
+            y[k] = row_dot(r->output[k], m, r->side);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < z->side_x; i++)
+        output_line(half + i, m + i, z->side_x, z->kind, num);
+    for (ptrdiff_t i = 0; i < z->tile_y; i++)
+        output_line(y + i * z->tile_x, half + i * z->side_x, 1, z->kind, num);
+}
+
 /* v [points][K] of the tile of this image whose first output is (y0, x0). */
 static void input_tile(double *v, const void *in, ptrdiff_t image, const lw_wino *z,
-                       const lw_quant *q, ptrdiff_t y0, ptrdiff_t x0, lw_num num)
+                       const line_ref *r, const lw_quant *q, ptrdiff_t y0, ptrdiff_t x0, lw_num num)
 {
     const bool low = num == LW_NUM_BF16;
     const double zero = q ? (double)q->a_zero
@@ -259,34 +350,26 @@ static void input_tile(double *v, const void *in, ptrdiff_t image, const lw_wino
     for (ptrdiff_t k = 0; k < z->K; k++) {
         double d[LW_WINO_MAX_POINTS], t[LW_WINO_MAX_POINTS];
         for (ptrdiff_t i = 0; i < z->points; i++) {
-            ptrdiff_t y = y0 - z->pad_y + i / z->side, x = x0 - z->pad_x + i % z->side;
+            ptrdiff_t y = y0 - z->pad_y + i / z->side_x, x = x0 - z->pad_x + i % z->side_x;
             bool inside = y >= 0 && y < z->in_H && x >= 0 && x < z->in_W;
             ptrdiff_t pixel = (image * z->in_H + y) * z->in_W + x;
             d[i] = inside ? get_input(in, pixel * z->ld_in + k, num) - zero : 0.0;
         }
-        for (ptrdiff_t x = 0; x < z->side; x++)
-            input_line(t + x, d + x, z->side, z->tile, num);
-        if (low)
-            round_f32(t, z->points);
-        for (ptrdiff_t y = 0; y < z->side; y++)
-            input_line(t + y * z->side, t + y * z->side, 1, z->tile, num);
+        transform_inputs(t, d, z, r, num);
         for (ptrdiff_t p = 0; p < z->points; p++)
             v[p * z->K + k] = low ? (double)lw_bf16_to_f32(lw_bf16_of_f32((float)t[p])) : t[p];
     }
 }
 
-static void output_tile(void *out, const double *m, const lw_wino *z, const lw_quant *q,
-                        const lw_epilogue *e, ptrdiff_t image, ptrdiff_t y0, ptrdiff_t x0,
-                        ptrdiff_t n, lw_num num)
+static void output_tile(void *out, const double *m, const lw_wino *z, const line_ref *r,
+                        const lw_quant *q, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t y0,
+                        ptrdiff_t x0, ptrdiff_t n, lw_num num)
 {
     const double scale = q ? (double)q->a_scale * (double)q->b_scale[n] : 1.0;
-    double half[LW_WINO_MAX_POINTS], y[LW_WINO_MAX_POINTS];
-    for (ptrdiff_t i = 0; i < z->side; i++)
-        output_line(half + i, m + i, z->side, z->tile, num);
-    for (ptrdiff_t i = 0; i < z->tile; i++)
-        output_line(y + i * z->tile, half + i * z->side, 1, z->tile, num);
-    for (ptrdiff_t i = 0; i < z->tile * z->tile; i++) {
-        ptrdiff_t oy = y0 + i / z->tile, ox = x0 + i % z->tile;
+    double y[LW_WINO_MAX_POINTS];
+    transform_outputs(y, m, z, r, num);
+    for (ptrdiff_t i = 0; i < z->tile_y * z->tile_x; i++) {
+        ptrdiff_t oy = y0 + i / z->tile_x, ox = x0 + i % z->tile_x;
         if (oy >= z->H || ox >= z->W)
             continue;
         ptrdiff_t row = (image * z->H + oy) * z->W + ox;
@@ -314,8 +397,8 @@ enum { COLUMNS = 16 }; /* whose weights lie side by side */
 
 /* `count` channels of a tile whose points are v. */
 static void columns(void *out, const double *v, const float *packed, const lw_wino *z,
-                    const lw_quant *q, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t y0,
-                    ptrdiff_t x0, ptrdiff_t n0, ptrdiff_t count, lw_num num)
+                    const line_ref *r, const lw_quant *q, const lw_epilogue *e, ptrdiff_t image,
+                    ptrdiff_t y0, ptrdiff_t x0, ptrdiff_t n0, ptrdiff_t count, lw_num num)
 {
     double m[COLUMNS][LW_WINO_MAX_POINTS] = {{0}}, u[LW_WINO_MAX_POINTS], by[LW_WINO_MAX_POINTS];
     for (ptrdiff_t k = 0; k < z->K; k++) {
@@ -328,7 +411,7 @@ static void columns(void *out, const double *v, const float *packed, const lw_wi
         }
     }
     for (ptrdiff_t n = 0; n < count; n++)
-        output_tile(out, m[n], z, q, e, image, y0, x0, n0 + n, num);
+        output_tile(out, m[n], z, r, q, e, image, y0, x0, n0 + n, num);
 }
 
 static void run(void *out, const void *in, const float *packed, const lw_conv_shape *s,
@@ -336,15 +419,17 @@ static void run(void *out, const void *in, const float *packed, const lw_conv_sh
                 float *scratch, int64_t task, lw_num num)
 {
     lw_wino z = lw_wino_of(num, s, pass, tile);
+    const line_ref line = line_of(&z);
     double *v = (double *)(void *)scratch;
     const lw_wino_task at = lw_wino_task_of(task, z.blocks, z.col_groups, z.by_groups);
     ptrdiff_t n1 = LW_MIN((at.group + 1) * z.cols, z.N), per_image = z.tiles_y * z.tiles_x;
     for (int64_t t = lw_wino_first(&z, at.block); t < lw_wino_first(&z, at.block + 1); t++) {
-        ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * z.tile,
-                  x0 = t % z.tiles_x * z.tile;
-        input_tile(v, in, image, &z, q, y0, x0, num);
+        ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * z.tile_y,
+                  x0 = t % z.tiles_x * z.tile_x;
+        input_tile(v, in, image, &z, &line, q, y0, x0, num);
         for (ptrdiff_t n = at.group * z.cols; n < n1; n += COLUMNS)
-            columns(out, v, packed, &z, q, e, image, y0, x0, n, LW_MIN(n1 - n, COLUMNS), num);
+            columns(out, v, packed, &z, &line, q, e, image, y0, x0, n, LW_MIN(n1 - n, COLUMNS),
+                    num);
     }
 }
 

@@ -44,6 +44,15 @@
  * Weight gradients go over tiles of 4x4 wherever tiles of f32 are used at all, whatever the operands' type (but at
  * amx).
  *
+ * Lines, kernels of 1x3, 3x1, 1x7 and 7x1, of f32: from 24 channels on. Of the time of direct ones, one core of Zen 5, held to
+ * AVX2 behind the comma:
+ *
+ *   channels @ side     16 @ 17      24 @ 17     32 @ 35     64 @ 17     128 @ 35     128 @ 70
+ *   7 taps              .94, .74     .78, .64    .57, .51    .56, .53    .43, .41     .42, .42
+ *   3 taps              1.20, .94    1.04, .87   .80, .73    .93, .82    .63, .59     .59, .58
+ *
+ * At amx tile registers multiply f32 three times as fast, lines as they are 2.8 and 2 times as rarely: direct.
+ *
  * The reference level computes directly: it is the oracle for everything else.
  */
 #include "kernels/conv/conv_winograd.h"
@@ -55,6 +64,7 @@ enum { BYTES_ARE_DIRECT = 0 };
 #endif
 enum {
     MIN_CHANNELS = 12,
+    MIN_CHANNELS_LINE = 24,
     MIN_CHANNELS_BF16 = 32,
     MIN_PAIRS_BF16 = 32768,
     LARGE_PICTURE = 1 << 21, /* numbers read and written */
@@ -75,6 +85,19 @@ static int tile_f32(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_co
     if (mode == LW_CONV_MODE_AUTO && (isa == LW_ISA_REF || few))
         return 0;
     return is_one_tile(s, pass) && (int64_t)s->C * s->O > ONE_TILE_WEIGHTS ? 2 : 4;
+}
+
+/* Worth it: a quarter fewer multiplications than taps that meet the picture, about. */
+static int tile_line(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
+{
+    const bool row = s->KH == 1, forward = pass == LW_CONV_FORWARD;
+    const int64_t taps = (int64_t)s->KH * s->KW, x = row ? s->W : s->H, y = row ? s->OW : s->OH,
+                  in = forward ? x : y, out = forward ? y : x;
+    const bool few = s->C < MIN_CHANNELS_LINE || s->O < MIN_CHANNELS_LINE,
+               pays = LW_CEIL_DIV(out, 4) * (taps + 3) * 4 < out * LW_MIN(taps, in) * 3;
+    return mode == LW_CONV_MODE_AUTO && (isa == LW_ISA_REF || isa >= LW_ISA_AMX || few || !pays)
+               ? 0
+               : 4;
 }
 
 static int tile_bf16(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
@@ -108,6 +131,8 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
 {
     if (mode == LW_CONV_MODE_DIRECT || !lw_winograd_applies(s, pass))
         return 0;
+    if (lw_winograd_is_line(s))
+        return num == LW_NUM_F32 ? tile_line(s, pass, isa, mode) : 0;
     return num == LW_NUM_BF16 ? tile_bf16(s, pass, isa, mode)
            : num == LW_NUM_S8 ? tile_u8(s, pass, isa, mode)
                               : tile_f32(s, pass, isa, mode);
@@ -118,7 +143,7 @@ bool lw_winograd_weight_grad(lw_num num, const lw_conv_shape *s, lw_isa isa, lw_
     if (num == LW_NUM_BF16 && isa >= LW_ISA_AMX && mode == LW_CONV_MODE_AUTO)
         return false;
     if (mode == LW_CONV_MODE_DIRECT || isa == LW_ISA_REF ||
-        !lw_winograd_applies(s, LW_CONV_FORWARD))
+        !lw_winograd_applies(s, LW_CONV_FORWARD) || lw_winograd_is_line(s))
         return false;
     return mode != LW_CONV_MODE_AUTO || tile_f32(s, LW_CONV_FORWARD, isa, mode) > 0;
 }
@@ -158,8 +183,8 @@ int lw_winograd_tile_of(const lw_conv_choices *chosen, lw_num num, const lw_conv
 {
     const lw_conv_choice asked = {
         .num = num, .pass = pass, .C = s->C, .O = s->O, .H = s->H, .W = s->W};
-    const bool same_size = s->OH == s->H && s->OW == s->W; /* as a choice has it */
-    if (mode == LW_CONV_MODE_AUTO && same_size && lw_winograd_applies(s, pass))
+    const bool as_chosen = s->OH == s->H && s->OW == s->W && !lw_winograd_is_line(s);
+    if (mode == LW_CONV_MODE_AUTO && as_chosen && lw_winograd_applies(s, pass))
         for (int i = 0; i < chosen->n; i++)
             if (lw_conv_choice_same(&chosen->row[i], &asked))
                 return chosen->row[i].tile;

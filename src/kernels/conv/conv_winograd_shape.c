@@ -35,9 +35,15 @@ static ptrdiff_t produced(const lw_conv_shape *s, lw_conv_pass pass)
     return pass == LW_CONV_FORWARD ? s->O : s->C;
 }
 
-static int points_of(int tile)
+/* Inputs of so many outputs in a line; a line of one tap has no tiles. */
+static int side_of(int32_t taps, int tile)
 {
-    return (tile + 2) * (tile + 2);
+    return taps == 1 ? 1 : tile + taps - 1;
+}
+
+static int points_of(const lw_conv_shape *s, int tile)
+{
+    return side_of(s->KH, tile) * side_of(s->KW, tile);
 }
 
 /* Of points. */
@@ -51,13 +57,19 @@ int64_t lw_wino_sums_at(const lw_wino *z)
     return lw_gemm_packed_floats(z->N, z->K * z->numbers) / per_word(LW_NUM_S8);
 }
 
+bool lw_winograd_is_line(const lw_conv_shape *s)
+{
+    const int32_t taps = s->KH * s->KW;
+    return (s->KH == 1 || s->KW == 1) && (taps == 3 || taps == 7);
+}
+
 bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass)
 {
-    const int32_t pads[] = {s->pad_top, s->pad_left, s->pad_bottom, s->pad_right};
-    for (size_t i = 0; i < LW_COUNT(pads); i++)
-        if (pads[i] < 0 || pads[i] > 2)
-            return false;
-    return s->KH == 3 && s->KW == 3 && s->stride == 1 && depth(s, pass) <= LW_WINOGRAD_MAX_DEPTH;
+    const int32_t y = LW_MAX(s->pad_top, s->pad_bottom), x = LW_MAX(s->pad_left, s->pad_right);
+    const bool inside = LW_MIN(s->pad_top, s->pad_bottom) >= 0 &&
+                        LW_MIN(s->pad_left, s->pad_right) >= 0;
+    return ((s->KH == 3 && s->KW == 3) || lw_winograd_is_line(s)) && s->stride == 1 && inside &&
+           y < s->KH && x < s->KW && depth(s, pass) <= LW_WINOGRAD_MAX_DEPTH;
 }
 
 ptrdiff_t lw_wino_parts(int64_t tasks, int64_t words)
@@ -117,23 +129,29 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     bool forward = pass == LW_CONV_FORWARD;
     const bool plain = tile & LW_WINOGRAD_PLAIN, alone = tile & LW_WINOGRAD_ALONE,
                narrow = tile & LW_WINOGRAD_NARROW;
-    tile &= ~(LW_WINOGRAD_PLAIN | LW_WINOGRAD_ALONE | LW_WINOGRAD_NARROW);
+    tile = lw_winograd_is_line(s)
+               ? 4
+               : tile & ~(LW_WINOGRAD_PLAIN | LW_WINOGRAD_ALONE | LW_WINOGRAD_NARROW);
     lw_wino w = {.plain = plain,
-                 .tile = tile,
-                 .side = tile + 2,
-                 .points = points_of(tile),
+                 .kind = lw_winograd_is_line(s) ? s->KH * s->KW : tile,
+                 .taps = s->KH * s->KW,
+                 .tile_y = s->KH == 1 ? 1 : tile,
+                 .tile_x = s->KW == 1 ? 1 : tile,
+                 .side_y = side_of(s->KH, tile),
+                 .side_x = side_of(s->KW, tile),
+                 .points = points_of(s, tile),
                  .in_H = forward ? s->H : s->OH,
                  .in_W = forward ? s->W : s->OW,
                  .H = forward ? s->OH : s->H,
                  .W = forward ? s->OW : s->W,
-                 .pad_y = forward ? s->pad_top : 2 - s->pad_top,
-                 .pad_x = forward ? s->pad_left : 2 - s->pad_left};
+                 .pad_y = forward ? s->pad_top : s->KH - 1 - s->pad_top,
+                 .pad_x = forward ? s->pad_left : s->KW - 1 - s->pad_left};
     w.K = depth(s, pass);
     w.N = produced(s, pass);
     w.ld_in = forward ? s->ldx : s->ldy;
     w.ld_out = forward ? s->ldy : s->ldx;
-    w.tiles_y = LW_CEIL_DIV(w.H, tile);
-    w.tiles_x = LW_CEIL_DIV(w.W, tile);
+    w.tiles_y = LW_CEIL_DIV(w.H, w.tile_y);
+    w.tiles_x = LW_CEIL_DIV(w.W, w.tile_x);
     w.tiles = (int64_t)s->B * w.tiles_y * w.tiles_x;
     w.steps = w.K / per_word(num);
     w.numbers = w.plain ? 9 : w.points;
@@ -150,7 +168,7 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
 static bool pays_alone(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int tile,
                        int64_t tiles)
 {
-    const int64_t words = depth(s, pass) / per_word(num) * points_of(tile);
+    const int64_t words = depth(s, pass) / per_word(num) * points_of(s, tile);
     return tiles * words >= ALONE_INPUTS && words * produced(s, pass) <= ALONE_WEIGHTS &&
            tiles >= (int64_t)ALONE_TASKS * BLOCK_LEAST;
 }
@@ -163,7 +181,7 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
     const int few = num == LW_NUM_F32          ? PLAIN_TILES
                     : isa >= LW_ISA_AVX512BF16 ? BYTES_TILES_AVX512BF16
                                                : BYTES_TILES;
-    if (tiles <= few && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
+    if (tiles <= few && !lw_winograd_is_line(s) && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
         return num == LW_NUM_F32 ? tile | LW_WINOGRAD_PLAIN : 0;
     if (!lw_isa_is_avx2(isa))
         return tile;

@@ -6,7 +6,15 @@
 #include "kernels/conv/conv_winograd.h"
 #include "kernels/gemm/gemm_shape.h"
 
-enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36, LW_WINO_MAX_BLOCK = 32 };
+enum {
+    LW_WINO_MAX_SIDE = 6,
+    LW_WINO_MAX_LINE = 10,
+    LW_WINO_MAX_POINTS = 36,
+    LW_WINO_MAX_BLOCK = 32
+};
+
+/* What kernels are compiled for: squares of outputs of 3x3, or, in one dimension, four of a line of 3 or of 7 taps. */
+enum { LW_WINO_2X2 = 2, LW_WINO_4X4 = 4, LW_WINO_LINE3 = 3, LW_WINO_LINE7 = 7 };
 
 /*
  * The tiles of all images in a row (image, then y, then x) are cut into blocks; a task is one block
@@ -21,7 +29,10 @@ enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36, LW_WINO_MAX_BLOCK = 32 };
 typedef struct lw_wino {
     bool plain;                 /* filters are packed as they are */
     int numbers;                /* of a packed filter: points, or 9 */
-    int tile, side, points;     /* outputs of a tile in a line, inputs, side * side */
+    int kind;                   /* see above */
+    int taps;                   /* of a filter */
+    int tile_y, tile_x;         /* outputs of a tile */
+    int side_y, side_x, points; /* inputs, side_y * side_x */
     ptrdiff_t in_H, in_W, H, W; /* of input, of output */
     ptrdiff_t pad_y, pad_x;     /* lines of zeros before the input */
     ptrdiff_t K, N;             /* channels summed over, channels produced */
