@@ -143,7 +143,7 @@ static void check_weights(check *t, const problem *p, int accumulate)
 {
     const int64_t chain = (int64_t)p->s.B * p->s.OH * p->s.OW;
     check_weights_of(t, p, accumulate, direct_weights, operand_tol(p->num, chain), "directly");
-    if (lw_winograd_applies(&p->s, LW_CONV_FORWARD) && !lw_winograd_is_line(&p->s))
+    if (lw_winograd_applies(&p->s, LW_CONV_FORWARD) && lw_winograd_is_3x3(&p->s))
         check_weights_of(t, p, accumulate, tiled_weights,
                          (check_tol){.abs = 6e-6 * sqrt((double)chain), .rel = 2e-7}, "over tiles");
 }
@@ -645,7 +645,7 @@ static void tasks(check *t)
                                    (lw_conv_pass)(k % 2));
         got[8] = lw_conv_weight_grad_tasks(&s);
         got[9] = lw_conv_weight_grad_combine_tasks(&s);
-        if (lw_winograd_applies(&s, LW_CONV_FORWARD) && !lw_winograd_is_line(&s)) {
+        if (lw_winograd_applies(&s, LW_CONV_FORWARD) && lw_winograd_is_3x3(&s)) {
             got[10] = lw_winograd_weight_grad_tasks(&s);
             got[11] = lw_winograd_weight_grad_combine_tasks(&s);
         }

@@ -15,7 +15,7 @@
 static method method_of(int i)
 {
     const method all[] = {F2,     F4,   LOW,     LOW4, PLAIN,   PLAIN2,         ALONE,
-                          NARROW, ROW7, COLUMN7, ROW3, COLUMN3, COLUMN7_NARROW, ROW7_ALONE};
+                          NARROW, ROW7, COLUMN7, ROW3, COLUMN3, COLUMN7_NARROW, ROW7_ALONE, SQUARE5};
     return all[i % METHODS];
 }
 
@@ -31,6 +31,7 @@ static check_tol tol_of(method m, int64_t chain)
         root += 1.0;
     const bool low = m.num == LW_NUM_BF16;
     const double each = m.kh * m.kw == 7 ? 24e-6
+                        : m.kh == 5      ? 8e-6
                         : m.tile & 4     ? (low ? 40e-3 : 8e-6)
                                          : (low ? 12e-3 : 2e-6);
     return (check_tol){.abs = each * root, .rel = 2e-7};
@@ -249,6 +250,10 @@ static void sizes_lines(check *t)
     sizes(t, COLUMN7);
     sizes(t, ROW3);
     sizes(t, COLUMN3);
+}
+static void sizes_5x5(check *t)
+{
+    sizes(t, SQUARE5);
 }
 static void sizes_plain(check *t)
 {
@@ -549,6 +554,7 @@ int main(int argc, char **argv)
         {"sizes_4x4", sizes_4x4},
         {"sizes_plain", sizes_plain},
         {"sizes_lines", sizes_lines},
+        {"sizes_5x5", sizes_5x5},
         {"sizes_2x2", sizes_2x2},
         {"sizes_bf16", sizes_bf16},
         {"large", large},

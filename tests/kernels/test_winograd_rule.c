@@ -237,22 +237,23 @@ static lw_conv_shape line(int kh, int kw, int H, int W, int C, int O)
     return of_method(shape(2, H, W, C, O), (method){.kh = kh, .kw = kw});
 }
 
-/* Kernels of one line: which, of which type, from how many channels on, and how long a line must be. */
-static void lines(check *t)
+/* 5x5 and kernels of one line: of which type, from how many channels on, and of how large pictures. */
+static void other_kernels(check *t)
 {
     for (int kh = 1; kh <= 9; kh++)
         for (int kw = 1; kw <= 9; kw++) {
             lw_conv_shape s = line(kh, kw, 20, 20, 32, 32);
-            const bool is = (kh == 1 || kw == 1) && (kh * kw == 3 || kh * kw == 7),
-                       want[] = {is, is || (kh == 3 && kw == 3)},
-                       got[] = {lw_winograd_is_line(&s), lw_winograd_applies(&s, LW_CONV_FORWARD)};
-            check_same(t, got, want, sizeof want, "%d x %d", kh, kw);
+            const bool is_line = (kh == 1 || kw == 1) && (kh * kw == 3 || kh * kw == 7),
+                       want = is_line || (kh == kw && (kh == 3 || kh == 5)),
+                       got = lw_winograd_applies(&s, LW_CONV_FORWARD);
+            check_same(t, &got, &want, sizeof want, "%d x %d", kh, kw);
             s.pad_left = kw; /* a window of nothing but zeros */
             check_same(t, &(bool){lw_winograd_applies(&s, LW_CONV_FORWARD)}, &(bool){false},
                        sizeof(bool), "%d x %d and a pad of %d", kh, kw, kw);
         }
     const lw_conv_shape row = line(1, 7, 9, 17, 24, 24), few = line(1, 7, 9, 17, 23, 24),
-                        few_out = line(7, 1, 17, 9, 24, 23);
+                        few_out = line(7, 1, 17, 9, 24, 23), square = line(5, 5, 9, 17, 16, 16),
+                        few_square = line(5, 5, 9, 17, 15, 16);
     const bool fast = t->isa > LW_ISA_REF && t->isa < LW_ISA_AMX;
     const lw_conv_mode automatic = LW_CONV_MODE_AUTO, asked = LW_CONV_MODE_WINOGRAD;
     const lw_conv_choice same = {.C = 24, .O = 24, .H = 9, .W = 17, .tile = 2};
@@ -266,17 +267,24 @@ static void lines(check *t)
         lw_winograd_tile(LW_NUM_S8, &row, LW_CONV_FORWARD, t->isa, asked),
         lw_winograd_weight_grad(LW_NUM_F32, &row, t->isa, asked),
         lw_winograd_tile_of(&(lw_conv_choices){&same, 1}, LW_NUM_F32, &row, LW_CONV_FORWARD, t->isa,
-                            automatic)};
-    const int want[] = {fast ? 4 : 0, 0, 0, 4, 0, 0, 0, 0, fast ? 4 : 0};
-    check_same(t, got, want, sizeof want, "tiles of lines");
-    static const bool of_7[] = {0, 0, 0, 1, 0, 1, 1, 1, 1}, of_3[] = {0, 0, 1, 1, 0, 1, 1, 1, 1};
+                            automatic),
+        lw_winograd_tile(LW_NUM_F32, &square, LW_CONV_FORWARD, t->isa, automatic),
+        lw_winograd_tile(LW_NUM_F32, &few_square, LW_CONV_DATA_GRAD, t->isa, automatic),
+        lw_winograd_tile(LW_NUM_BF16, &square, LW_CONV_FORWARD, t->isa, asked),
+        lw_winograd_weight_grad(LW_NUM_F32, &square, t->isa, asked)};
+    const int want[] = {fast ? 4 : 0, 0, 0, 4, 0, 0, 0, 0, fast ? 4 : 0, fast ? 2 : 0, 0, 0, 0};
+    check_same(t, got, want, sizeof want, "tiles of other kernels");
+    static const bool of_5[] = {0, 0, 0, 1, 0, 1, 1, 1, 1}; /* squares */
+    static const bool of_7[] = {0, 0, 0, 1, 0, 1, 1, 1, 1}, of_3[] = {0, 0, 0, 1, 0, 0, 1, 1, 1};
     for (int n = 1; n <= 9; n++)
         for (int pass = 0; pass < 2; pass++) {
-            const lw_conv_shape s7 = line(7, 1, n, 30, 64, 64), s3 = line(1, 3, 30, n, 64, 64);
+            const lw_conv_shape s7 = line(7, 1, n, 30, 64, 64), s3 = line(1, 3, 30, n, 64, 64),
+                                s5 = line(5, 5, n, n, 64, 64);
             const bool tiles[] = {
                 lw_winograd_tile(LW_NUM_F32, &s7, (lw_conv_pass)pass, t->isa, automatic) > 0,
-                lw_winograd_tile(LW_NUM_F32, &s3, (lw_conv_pass)pass, t->isa, automatic) > 0};
-            const bool some[] = {fast && of_7[n - 1], fast && of_3[n - 1]};
+                lw_winograd_tile(LW_NUM_F32, &s3, (lw_conv_pass)pass, t->isa, automatic) > 0,
+                lw_winograd_tile(LW_NUM_F32, &s5, (lw_conv_pass)pass, t->isa, automatic) > 0};
+            const bool some[] = {fast && of_7[n - 1], fast && of_3[n - 1], fast && of_5[n - 1]};
             check_same(t, tiles, some, sizeof some, "lines of %d", n);
         }
     const lw_conv_shape wide = line(1, 7, 17, 17, 192, 160);
@@ -368,7 +376,7 @@ int main(int argc, char **argv)
         {"tasks", tasks},
         {"edges_of_the_rule", edges_of_the_rule},
         {"where_tiles_apply", where_tiles_apply},
-        {"lines", lines},
+        {"other_kernels", other_kernels},
         {"tiles_of_weight_gradients", tiles_of_weight_gradients},
         {"choices", choices},
         {"choice_of_layout", choice_of_layout},

@@ -42,8 +42,9 @@ static const method F4 = TILES(LW_NUM_F32, 4), PLAIN = TILES(LW_NUM_F32, 4 | LW_
                     COLUMN7 = {LW_NUM_F32, 4, 7, 1}, ROW3 = {LW_NUM_F32, 4, 1, 3},
                     COLUMN3 = {LW_NUM_F32, 4, 3, 1},
                     COLUMN7_NARROW = {LW_NUM_F32, 4 | LW_WINOGRAD_NARROW, 7, 1},
-                    ROW7_ALONE = {LW_NUM_F32, 4 | LW_WINOGRAD_ALONE, 1, 7};
-enum { METHODS = 14 }; /* of these constants */
+                    ROW7_ALONE = {LW_NUM_F32, 4 | LW_WINOGRAD_ALONE, 1, 7},
+                    SQUARE5 = {LW_NUM_F32, 2, 5, 5};
+enum { METHODS = 15 }; /* of these constants */
 
 /* One direction of a shape of 3x3 as one of `taps`: pads of nothing, half and all around a tap stay that. */
 static inline void line_direction(int32_t taps, int32_t *kernel, int32_t *in, int32_t *out,

@@ -14,8 +14,9 @@
  * convolution. F(4x4)'s are 1.6 times those of F(2x2) where pictures are smooth, 2.8 times of noise: sizes of points differ a
  * hundredfold, which numbers with an exponent do not mind.
  *
- * Kernels of one line, 1x3, 3x1, 1x7 and 7x1, are cut into tiles of four outputs of a row or a column, F(4,3) and F(4,7) of one
- * dimension: 6 instead of 12, and 10 instead of 28 multiplications; f32 alone. Errors of 7 taps are two to three times those of
+ * 5x5 kernels have F(2x2,5x5) over the points of F(4x4,3x3), 36 instead of 100 multiplications. Kernels of one line, 1x3, 3x1,
+ * 1x7 and 7x1, are cut into tiles of four outputs of a row or a column, F(4,3) and F(4,7) of one
+ * dimension: 6 instead of 12, and 10 instead of 28. Both f32 alone. Errors of 7 taps are two to three times those of
  * F(4x4,3x3).
  *
  * Forward and data gradient are the same computation: the gradient swaps C and O and turns the
@@ -33,9 +34,12 @@
 
 enum { LW_WINOGRAD_MAX_DEPTH = 4096, LW_WINOGRAD_MAX_DEPTH_U8 = 1840 }; /* channels summed over */
 
-/* 1x3, 3x1, 1x7 or 7x1: tiles of one line, f32 alone. */
-bool lw_winograd_is_line(const lw_conv_shape *s);
-/* May the pass of this convolution be computed with tiles? 3x3 or a line, stride 1, pads shorter than the kernel, channels in
+/* Other kernels' tiles are forward and data gradients of f32 alone. */
+static inline bool lw_winograd_is_3x3(const lw_conv_shape *s)
+{
+    return s->KH == 3 && s->KW == 3;
+}
+/* May the pass of this convolution be computed with tiles? 3x3, 5x5 or a line, stride 1, pads shorter than the kernel, channels in
  * range. */
 bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass);
 /* Side of the tiles to use (4 or 2; s8: 4), or 0 for the direct kernels. A pure function of the type,

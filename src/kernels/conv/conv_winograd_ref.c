@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd convolution, reference: obvious loops, everything but the stored weights in double.
- * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers, of lines 6 or 10. Of bf16 points are made in f32
+ * Transformed weights are [number][K][N], 36, 16 or, plain, 9 numbers, 36 of 5x5, 6 or 10 of lines. Of bf16 points are made in f32
  * steps and rounded as the fast kernels do it: bit for bit the same points, whose products are summed exactly here. Of u8, which
  * F(4x4) alone has, points are whole numbers, and all of it is exact. */
 #include "kernels/conv/conv_winograd_points.h"
@@ -158,31 +158,33 @@ static void output_line(double *y, const double *m, ptrdiff_t step, int tile, lw
     y[3 * step] = a1 * a2 * d + b1 * b2 * d2 + last;
 }
 
-/* ---- one dimension: F(4,3) and F(4,7) as the matrices that interpolation at their points gives ----- */
+/* ---- F(4,3) and F(4,7) of lines and F(2,5) of squares, as the matrices that interpolation at their points gives ----- */
 
 /* t_i = sum of input[i][j] d_j, u_i = sum of filter[i][j] g_j, y_k = sum of output[k][i] m_i. */
 typedef struct line_ref {
-    int taps, side;
+    int taps, outputs, side;
     double input[LW_WINO_MAX_LINE][LW_WINO_MAX_LINE], filter[LW_WINO_MAX_LINE][7],
         output[4][LW_WINO_MAX_LINE];
 } line_ref;
 
-static bool is_line(const lw_wino *z)
+/* What 3x3 has no part in. */
+static bool by_matrices(const lw_wino *z)
 {
-    return z->kind == LW_WINO_LINE3 || z->kind == LW_WINO_LINE7;
+    return z->taps != 9;
 }
 
 static line_ref line_of(const lw_wino *z)
 {
-    const int taps = z->taps;
     static const double of_3[] = {0, LW_WINO_A, -LW_WINO_A, LW_WINO_B, -LW_WINO_B};
     static const double of_7[] = {0,          LW_WINO7_A,  -LW_WINO7_A, LW_WINO7_B, -LW_WINO7_B,
                                   LW_WINO7_C, -LW_WINO7_C, LW_WINO7_D,  -LW_WINO7_D};
-    const double *x = taps == 3 ? of_3 : of_7;
-    const int points = taps + 2; /* the last one is infinity */
-    line_ref r = {.taps = taps, .side = taps + 3};
-    if (!is_line(z))
+    const bool square = z->kind == LW_WINO_5X5;
+    const double *x = z->kind == LW_WINO_LINE7 ? of_7 : of_3;
+    line_ref r = {.taps = square ? 5 : z->taps, .outputs = square ? 2 : 4};
+    r.side = r.taps + r.outputs - 1;
+    if (!by_matrices(z))
         return (line_ref){0};
+    const int points = r.side - 1; /* the last one is infinity */
     for (int i = 0; i <= points; i++) {
         /* the polynomial that is 0 at all other points, and what it is at this one */
         double *p = r.input[i], at = 1;
@@ -195,20 +197,32 @@ static line_ref line_of(const lw_wino *z)
                 p[j] = (j > 0 ? p[j - 1] : 0) - (j < degree ? x[k] * p[j] : 0);
             at *= i < points ? x[i] - x[k] : 1;
         }
-        for (int j = 0; j < taps; j++)
-            r.filter[i][j] = i < points ? pow(x[i], j) / at : j == taps - 1;
-        for (int k = 0; k < 4; k++)
-            r.output[k][i] = i < points ? pow(x[i], k) : k == 3;
+        for (int j = 0; j < r.taps; j++)
+            r.filter[i][j] = i < points ? pow(x[i], j) / at : j == r.taps - 1;
+        for (int k = 0; k < r.outputs; k++)
+            r.output[k][i] = i < points ? pow(x[i], k) : k == r.outputs - 1;
     }
     return r;
 }
 
-static double row_dot(const double *row, const double *v, int n)
+/* to [n_to] or, of a square, [n_to][n_to] <- the matrix, of rows of `pitch` numbers, times `from` in each direction. */
+static void by_matrix(double *to, int n_to, const double *matrix, ptrdiff_t pitch, const double *from,
+                      int n_from, bool square)
 {
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += row[i] * v[i];
-    return sum;
+    double half[LW_WINO_MAX_POINTS];
+    const int lines = square ? n_from : 1;
+    for (int i = 0; i < n_to; i++)
+        for (int x = 0; x < lines; x++) {
+            double *sum = square ? half + i * lines + x : to + i;
+            *sum = 0;
+            for (int k = 0; k < n_from; k++)
+                *sum += matrix[i * pitch + k] * from[k * lines + x];
+        }
+    for (int i = 0; square && i < n_to * n_to; i++) {
+        to[i] = 0;
+        for (int k = 0; k < n_from; k++)
+            to[i] += matrix[i % n_to * pitch + k] * half[i / n_to * lines + k];
+    }
 }
 
 /* Number i of packed weights. */
@@ -234,9 +248,9 @@ static void transform_filter(double *u, const double *tap, const lw_wino *z, con
                              lw_num num)
 {
     double half[LW_WINO_MAX_SIDE * 3];
-    if (is_line(z)) {
-        for (int i = 0; i < r->side; i++)
-            u[i] = row_dot(r->filter[i], tap, r->taps);
+    if (by_matrices(z)) {
+        by_matrix(u, r->side, r->filter[0], LW_COUNT(r->filter[0]), tap, r->taps,
+                  z->kind == LW_WINO_5X5);
         return;
     }
     for (int x = 0; x < 3; x++)
@@ -266,7 +280,7 @@ static void pack(float *packed, const float *w, const lw_conv_shape *s, lw_conv_
     ptrdiff_t n1 = LW_MIN((task + 1) * cols, z.N);
     for (ptrdiff_t n = task * cols; n < n1; n++)
         for (ptrdiff_t k = 0; k < z.K; k++) {
-            double tap[9], u[LW_WINO_MAX_POINTS];
+            double tap[25], u[LW_WINO_MAX_POINTS];
             bool forward = pass == LW_CONV_FORWARD;
             const float *g = w + (forward ? n * z.taps * s->C + k : k * z.taps * s->C + n);
             for (int i = 0; i < z.taps; i++) {
@@ -312,9 +326,9 @@ static void round_f32(double *v, ptrdiff_t n)
 static void transform_inputs(double *t, const double *d, const lw_wino *z, const line_ref *r,
                              lw_num num)
 {
-    if (is_line(z)) {
-        for (int i = 0; i < r->side; i++)
-            t[i] = row_dot(r->input[i], d, r->side);
+    if (by_matrices(z)) {
+        by_matrix(t, r->side, r->input[0], LW_COUNT(r->input[0]), d, r->side,
+                  z->kind == LW_WINO_5X5);
         return;
     }
     for (ptrdiff_t x = 0; x < z->side_x; x++)
@@ -329,9 +343,9 @@ static void transform_outputs(double *y, const double *m, const lw_wino *z, cons
                               lw_num num)
 {
     double half[LW_WINO_MAX_POINTS];
-    if (is_line(z)) {
-        for (int k = 0; k < 4; k++)
-            y[k] = row_dot(r->output[k], m, r->side);
+    if (by_matrices(z)) {
+        by_matrix(y, r->outputs, r->output[0], LW_COUNT(r->output[0]), m, r->side,
+                  z->kind == LW_WINO_5X5);
         return;
     }
     for (ptrdiff_t i = 0; i < z->side_x; i++)

@@ -44,14 +44,15 @@
  * Weight gradients go over tiles of 4x4 wherever tiles of f32 are used at all, whatever the operands' type (but at
  * amx).
  *
- * Lines, kernels of 1x3, 3x1, 1x7 and 7x1, of f32: from 24 channels on. Of the time of direct ones, one core of Zen 5, held to
- * AVX2 behind the comma:
+ * f32 of 5x5 from 16, of 1x3, 3x1, 1x7 and 7x1 from 24 channels on. Of the time of direct ones, one core of Zen 5, held to AVX2
+ * behind the comma:
  *
  *   channels @ side     16 @ 17      24 @ 17     32 @ 35     64 @ 17     128 @ 35     128 @ 70
+ *   5x5                 .72, .58     .74, .57    .51, .47    .57, .54    .47, .45     .43, .42
  *   7 taps              .94, .74     .78, .64    .57, .51    .56, .53    .43, .41     .42, .42
  *   3 taps              1.20, .94    1.04, .87   .80, .73    .93, .82    .63, .59     .59, .58
  *
- * At amx tile registers multiply f32 three times as fast, lines as they are 2.8 and 2 times as rarely: direct.
+ * At amx tile registers multiply f32 three times as fast, these two to 2.8 times as rarely: direct.
  *
  * The reference level computes directly: it is the oracle for everything else.
  */
@@ -65,6 +66,7 @@ enum { BYTES_ARE_DIRECT = 0 };
 enum {
     MIN_CHANNELS = 12,
     MIN_CHANNELS_LINE = 24,
+    MIN_CHANNELS_5X5 = 16,
     MIN_CHANNELS_BF16 = 32,
     MIN_PAIRS_BF16 = 32768,
     LARGE_PICTURE = 1 << 21, /* numbers read and written */
@@ -87,17 +89,33 @@ static int tile_f32(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_co
     return is_one_tile(s, pass) && (int64_t)s->C * s->O > ONE_TILE_WEIGHTS ? 2 : 4;
 }
 
-/* Worth it: a quarter fewer multiplications than taps that meet the picture, about. */
-static int tile_line(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
+/* Of one direction of a picture: taps that meet it, and points in their place. */
+typedef struct direction {
+    int64_t taps, points;
+} direction;
+static direction direction_of(int64_t in, int64_t out, int64_t kernel, int64_t pad, int64_t tile)
 {
-    const bool row = s->KH == 1, forward = pass == LW_CONV_FORWARD;
-    const int64_t taps = (int64_t)s->KH * s->KW, x = row ? s->W : s->H, y = row ? s->OW : s->OH,
-                  in = forward ? x : y, out = forward ? y : x;
-    const bool few = s->C < MIN_CHANNELS_LINE || s->O < MIN_CHANNELS_LINE,
-               pays = LW_CEIL_DIV(out, 4) * (taps + 3) * 4 < out * LW_MIN(taps, in) * 3;
+    direction d = {0, kernel == 1 ? out : LW_CEIL_DIV(out, tile) * (tile + kernel - 1)};
+    for (int64_t i = 0; i < out; i++)
+        d.taps += LW_MAX(LW_MIN(i - pad + kernel, in) - LW_MAX(i - pad, 0), 0);
+    return d;
+}
+
+/* 5x5 and lines: worth it where they multiply a quarter less. */
+static int tile_other(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
+{
+    const bool forward = pass == LW_CONV_FORWARD, line = s->KH == 1 || s->KW == 1;
+    const int tile = line ? 4 : 2, least = line ? MIN_CHANNELS_LINE : MIN_CHANNELS_5X5;
+    const direction y = forward
+                            ? direction_of(s->H, s->OH, s->KH, s->pad_top, tile)
+                            : direction_of(s->OH, s->H, s->KH, s->KH - 1 - s->pad_top, tile),
+                    x = forward
+                            ? direction_of(s->W, s->OW, s->KW, s->pad_left, tile)
+                            : direction_of(s->OW, s->W, s->KW, s->KW - 1 - s->pad_left, tile);
+    const bool few = s->C < least || s->O < least, pays = y.points * x.points * 4 < y.taps * x.taps * 3;
     return mode == LW_CONV_MODE_AUTO && (isa == LW_ISA_REF || isa >= LW_ISA_AMX || few || !pays)
                ? 0
-               : 4;
+               : tile;
 }
 
 static int tile_bf16(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode)
@@ -131,8 +149,8 @@ int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_i
 {
     if (mode == LW_CONV_MODE_DIRECT || !lw_winograd_applies(s, pass))
         return 0;
-    if (lw_winograd_is_line(s))
-        return num == LW_NUM_F32 ? tile_line(s, pass, isa, mode) : 0;
+    if (!lw_winograd_is_3x3(s))
+        return num == LW_NUM_F32 ? tile_other(s, pass, isa, mode) : 0;
     return num == LW_NUM_BF16 ? tile_bf16(s, pass, isa, mode)
            : num == LW_NUM_S8 ? tile_u8(s, pass, isa, mode)
                               : tile_f32(s, pass, isa, mode);
@@ -143,7 +161,7 @@ bool lw_winograd_weight_grad(lw_num num, const lw_conv_shape *s, lw_isa isa, lw_
     if (num == LW_NUM_BF16 && isa >= LW_ISA_AMX && mode == LW_CONV_MODE_AUTO)
         return false;
     if (mode == LW_CONV_MODE_DIRECT || isa == LW_ISA_REF ||
-        !lw_winograd_applies(s, LW_CONV_FORWARD) || lw_winograd_is_line(s))
+        !lw_winograd_applies(s, LW_CONV_FORWARD) || !lw_winograd_is_3x3(s))
         return false;
     return mode != LW_CONV_MODE_AUTO || tile_f32(s, LW_CONV_FORWARD, isa, mode) > 0;
 }
@@ -183,7 +201,7 @@ int lw_winograd_tile_of(const lw_conv_choices *chosen, lw_num num, const lw_conv
 {
     const lw_conv_choice asked = {
         .num = num, .pass = pass, .C = s->C, .O = s->O, .H = s->H, .W = s->W};
-    const bool as_chosen = s->OH == s->H && s->OW == s->W && !lw_winograd_is_line(s);
+    const bool as_chosen = s->OH == s->H && s->OW == s->W && lw_winograd_is_3x3(s);
     if (mode == LW_CONV_MODE_AUTO && as_chosen && lw_winograd_applies(s, pass))
         for (int i = 0; i < chosen->n; i++)
             if (lw_conv_choice_same(&chosen->row[i], &asked))

@@ -35,15 +35,35 @@ static ptrdiff_t produced(const lw_conv_shape *s, lw_conv_pass pass)
     return pass == LW_CONV_FORWARD ? s->O : s->C;
 }
 
-/* Inputs of so many outputs in a line; a line of one tap has no tiles. */
-static int side_of(int32_t taps, int tile)
+static bool is_line(const lw_conv_shape *s)
 {
-    return taps == 1 ? 1 : tile + taps - 1;
+    const int32_t taps = s->KH * s->KW;
+    return (s->KH == 1 || s->KW == 1) && (taps == 3 || taps == 7);
+}
+
+static bool is_5x5(const lw_conv_shape *s)
+{
+    return s->KH == 5 && s->KW == 5;
+}
+
+/* What a tile is: of 3x3 as asked, of others there is but one. */
+static int kind_of(const lw_conv_shape *s, int tile)
+{
+    return is_line(s)  ? s->KH * s->KW
+           : is_5x5(s) ? LW_WINO_5X5
+                       : tile & ~(LW_WINOGRAD_PLAIN | LW_WINOGRAD_ALONE | LW_WINOGRAD_NARROW);
+}
+
+/* Outputs of a tile in a direction of so many taps. */
+static int tile_of(const lw_conv_shape *s, int kind, int32_t taps)
+{
+    return taps == 1 ? 1 : is_line(s) ? 4 : lw_wino_tile_of(kind);
 }
 
 static int points_of(const lw_conv_shape *s, int tile)
 {
-    return side_of(s->KH, tile) * side_of(s->KW, tile);
+    const int kind = kind_of(s, tile);
+    return (tile_of(s, kind, s->KH) + s->KH - 1) * (tile_of(s, kind, s->KW) + s->KW - 1);
 }
 
 /* Of points. */
@@ -57,18 +77,12 @@ int64_t lw_wino_sums_at(const lw_wino *z)
     return lw_gemm_packed_floats(z->N, z->K * z->numbers) / per_word(LW_NUM_S8);
 }
 
-bool lw_winograd_is_line(const lw_conv_shape *s)
-{
-    const int32_t taps = s->KH * s->KW;
-    return (s->KH == 1 || s->KW == 1) && (taps == 3 || taps == 7);
-}
-
 bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass)
 {
     const int32_t y = LW_MAX(s->pad_top, s->pad_bottom), x = LW_MAX(s->pad_left, s->pad_right);
     const bool inside = LW_MIN(s->pad_top, s->pad_bottom) >= 0 &&
                         LW_MIN(s->pad_left, s->pad_right) >= 0;
-    return ((s->KH == 3 && s->KW == 3) || lw_winograd_is_line(s)) && s->stride == 1 && inside &&
+    return (lw_winograd_is_3x3(s) || is_5x5(s) || is_line(s)) && s->stride == 1 && inside &&
            y < s->KH && x < s->KW && depth(s, pass) <= LW_WINOGRAD_MAX_DEPTH;
 }
 
@@ -129,16 +143,12 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
     bool forward = pass == LW_CONV_FORWARD;
     const bool plain = tile & LW_WINOGRAD_PLAIN, alone = tile & LW_WINOGRAD_ALONE,
                narrow = tile & LW_WINOGRAD_NARROW;
-    tile = lw_winograd_is_line(s)
-               ? 4
-               : tile & ~(LW_WINOGRAD_PLAIN | LW_WINOGRAD_ALONE | LW_WINOGRAD_NARROW);
+    const int kind = kind_of(s, tile);
     lw_wino w = {.plain = plain,
-                 .kind = lw_winograd_is_line(s) ? s->KH * s->KW : tile,
+                 .kind = kind,
                  .taps = s->KH * s->KW,
-                 .tile_y = s->KH == 1 ? 1 : tile,
-                 .tile_x = s->KW == 1 ? 1 : tile,
-                 .side_y = side_of(s->KH, tile),
-                 .side_x = side_of(s->KW, tile),
+                 .tile_y = tile_of(s, kind, s->KH),
+                 .tile_x = tile_of(s, kind, s->KW),
                  .points = points_of(s, tile),
                  .in_H = forward ? s->H : s->OH,
                  .in_W = forward ? s->W : s->OW,
@@ -146,6 +156,8 @@ lw_wino lw_wino_of(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, int ti
                  .W = forward ? s->OW : s->W,
                  .pad_y = forward ? s->pad_top : s->KH - 1 - s->pad_top,
                  .pad_x = forward ? s->pad_left : s->KW - 1 - s->pad_left};
+    w.side_y = w.tile_y + s->KH - 1;
+    w.side_x = w.tile_x + s->KW - 1;
     w.K = depth(s, pass);
     w.N = produced(s, pass);
     w.ld_in = forward ? s->ldx : s->ldy;
@@ -181,7 +193,7 @@ int lw_winograd_layout(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw
     const int few = num == LW_NUM_F32          ? PLAIN_TILES
                     : isa >= LW_ISA_AVX512BF16 ? BYTES_TILES_AVX512BF16
                                                : BYTES_TILES;
-    if (tiles <= few && !lw_winograd_is_line(s) && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
+    if (tiles <= few && lw_winograd_is_3x3(s) && (int64_t)s->C * s->O > PLAIN_WEIGHTS)
         return num == LW_NUM_F32 ? tile | LW_WINOGRAD_PLAIN : 0;
     if (!lw_isa_is_avx2(isa))
         return tile;

@@ -13,8 +13,21 @@ enum {
     LW_WINO_MAX_BLOCK = 32
 };
 
-/* What kernels are compiled for: squares of outputs of 3x3, or, in one dimension, four of a line of 3 or of 7 taps. */
-enum { LW_WINO_2X2 = 2, LW_WINO_4X4 = 4, LW_WINO_LINE3 = 3, LW_WINO_LINE7 = 7 };
+/* What kernels are compiled for: squares of outputs of 3x3, of 5x5, or, in one dimension, four of a line of 3 or of 7 taps. */
+enum { LW_WINO_2X2 = 2, LW_WINO_4X4 = 4, LW_WINO_5X5 = 5, LW_WINO_LINE3 = 3, LW_WINO_LINE7 = 7 };
+/* Of squares: outputs and taps of a line, inputs of a line. */
+static inline int lw_wino_tile_of(int kind)
+{
+    return kind == LW_WINO_5X5 ? 2 : kind;
+}
+static inline int lw_wino_taps_of(int kind)
+{
+    return kind == LW_WINO_5X5 ? 5 : 3;
+}
+static inline int lw_wino_side_of(int kind)
+{
+    return lw_wino_tile_of(kind) + lw_wino_taps_of(kind) - 1;
+}
 
 /*
  * The tiles of all images in a row (image, then y, then x) are cut into blocks; a task is one block
