@@ -14,8 +14,8 @@
 /* One in turns. */
 static method method_of(int i)
 {
-    const method all[] = {F2,     F4,   LOW,     LOW4, PLAIN,   PLAIN2,         ALONE,
-                          NARROW, ROW7, COLUMN7, ROW3, COLUMN3, COLUMN7_NARROW, ROW7_ALONE, SQUARE5};
+    const method all[] = {F2,   F4,      LOW,  LOW4,    PLAIN,          PLAIN2,     ALONE,  NARROW,
+                          ROW7, COLUMN7, ROW3, COLUMN3, COLUMN7_NARROW, ROW7_ALONE, SQUARE5};
     return all[i % METHODS];
 }
 

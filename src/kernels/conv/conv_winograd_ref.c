@@ -206,8 +206,8 @@ static line_ref line_of(const lw_wino *z)
 }
 
 /* to [n_to] or, of a square, [n_to][n_to] <- the matrix, of rows of `pitch` numbers, times `from` in each direction. */
-static void by_matrix(double *to, int n_to, const double *matrix, ptrdiff_t pitch, const double *from,
-                      int n_from, bool square)
+static void by_matrix(double *to, int n_to, const double *matrix, ptrdiff_t pitch,
+                      const double *from, int n_from, bool square)
 {
     double half[LW_WINO_MAX_POINTS];
     const int lines = square ? n_from : 1;

@@ -106,13 +106,12 @@ static int tile_other(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_
 {
     const bool forward = pass == LW_CONV_FORWARD, line = s->KH == 1 || s->KW == 1;
     const int tile = line ? 4 : 2, least = line ? MIN_CHANNELS_LINE : MIN_CHANNELS_5X5;
-    const direction y = forward
-                            ? direction_of(s->H, s->OH, s->KH, s->pad_top, tile)
-                            : direction_of(s->OH, s->H, s->KH, s->KH - 1 - s->pad_top, tile),
-                    x = forward
-                            ? direction_of(s->W, s->OW, s->KW, s->pad_left, tile)
-                            : direction_of(s->OW, s->W, s->KW, s->KW - 1 - s->pad_left, tile);
-    const bool few = s->C < least || s->O < least, pays = y.points * x.points * 4 < y.taps * x.taps * 3;
+    const direction y = forward ? direction_of(s->H, s->OH, s->KH, s->pad_top, tile)
+                                : direction_of(s->OH, s->H, s->KH, s->KH - 1 - s->pad_top, tile),
+                    x = forward ? direction_of(s->W, s->OW, s->KW, s->pad_left, tile)
+                                : direction_of(s->OW, s->W, s->KW, s->KW - 1 - s->pad_left, tile);
+    const bool few = s->C < least || s->O < least,
+               pays = y.points * x.points * 4 < y.taps * x.taps * 3;
     return mode == LW_CONV_MODE_AUTO && (isa == LW_ISA_REF || isa >= LW_ISA_AMX || few || !pays)
                ? 0
                : tile;

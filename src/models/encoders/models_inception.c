@@ -102,6 +102,7 @@ static const int last_of_map[MAPS] = {0, 1, 9,
 
 /* ---- building -------------------------------------------------------------------------------- */
 
+/* Before its ReLU. */
 static lw_val convolve(lw_builder *b, const row *r, lw_val x, int32_t width)
 {
     char conv[64], norm[64];
@@ -109,15 +110,18 @@ static lw_val convolve(lw_builder *b, const row *r, lw_val x, int32_t width)
         .kernel = r->h, .kernel_w = r->w, .stride = r->stride, .valid = r->valid, .eps = 1e-3f};
     snprintf(conv, sizeof conv, "%s.conv", r->name);
     snprintf(norm, sizeof norm, "%s.bn", r->name);
-    return lw_relu(b->g, lw_conv_bn_as(b, conv, norm, x, width, how));
+    return lw_conv_bn_as(b, conv, norm, x, width, how);
 }
 
-/* What the branch with a pooling in front reads; k is the number of the block. */
-static lw_val pooled_3x3(lw_graph *g, const inception *a, int k, lw_val x)
+/* The branch with a pooling in front; k is the number of the block. Averages over pixels inside the picture are the same behind
+ * a 1x1 convolution, bias and all, whose result has a fourth to an eighth of its input's channels. */
+static lw_val pool_and_convolve(lw_builder *b, const inception *a, int k, const row *r, lw_val x,
+                                int32_t width)
 {
-    if (!a->fid)
-        return lw_pool2d(g, x, 3, 1, 1, false);
-    return k == BLOCKS - 1 ? lw_pool2d(g, x, 3, 1, 1, true) : lw_mean_inside(g, x, 3, 1, 1);
+    const bool last = k == BLOCKS - 1;
+    if (a->fid && !last)
+        return lw_mean_inside(b->g, convolve(b, r, x, width), 3, 1, 1);
+    return convolve(b, r, lw_pool2d(b->g, x, 3, 1, 1, a->fid && last), width);
 }
 
 static lw_val beside(lw_graph *g, lw_val a, lw_val b)
@@ -136,10 +140,10 @@ static lw_val build_block(lw_builder *b, const inception *a, int k, const int32_
     const char *up = d->name ? lw_scope_push(g, d->name) : NULL;
     for (int i = 0; i < d->rows; i++) {
         const row *r = &d->row[i];
-        lw_val in = r->from == INPUT    ? x
-                    : r->from == POOLED ? pooled_3x3(g, a, k, x)
-                                        : v[r->from - first];
-        v[i] = convolve(b, r, in, width[i]);
+        const lw_val sum =
+            r->from == POOLED ? pool_and_convolve(b, a, k, r, x, width[i])
+                              : convolve(b, r, r->from == INPUT ? x : v[r->from - first], width[i]);
+        v[i] = lw_relu(g, sum);
         if (r->out)
             y = beside(g, y, v[i]);
     }
