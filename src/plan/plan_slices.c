@@ -50,7 +50,8 @@ static bool picture_by_picture(const lw_graph *g, const lw_node *n, const slices
 {
     bool any = false;
     if (n->op != LW_OP_CONV2D && n->op != LW_OP_DEPTHWISE && n->op != LW_OP_EW &&
-        n->op != LW_OP_POOL && n->op != LW_OP_CAST && n->op != LW_OP_CONV_CHAIN)
+        n->op != LW_OP_POOL && n->op != LW_OP_CAST && n->op != LW_OP_CONV_CHAIN &&
+        n->op != LW_OP_RESIZE)
         return false;
     for (int i = 0; i < n->n_in; i++) {
         lw_val v = n->in[i];

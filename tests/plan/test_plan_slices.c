@@ -11,15 +11,18 @@
 
 #include "plan/plan_util.h"
 
-enum { BATCH = 5, MANY = 9, SIDE = 128, PIXELS = SIDE * SIDE };
+enum { BATCH = 5, MANY = 9, SIDE = 128, PIXELS = SIDE * SIDE, SMALL = 40 * 48 };
 
 static const int ones[4] = {1, 1, 1, 1};
 
-/* Inverted residual blocks at full size, one value of them seen outside, then two halvings. */
+/* Pictures made larger, inverted residual blocks at full size, one value of them seen outside, then two halvings. */
 static void build(plan_lab *l, int32_t batch)
 {
     lw_graph *g = l->g;
-    lw_val x = LAB_X(l, "x", batch, SIDE, SIDE, 3);
+    lw_val x = lw_resize(
+        g, LAB_X(l, "x", batch, 40, 48, 3),
+        (lw_attr_resize){
+            .h = SIDE, .w = SIDE, .form = LW_RESAMPLE_TORCH, .filter = LW_FILTER_BILINEAR});
     lw_val h = lw_relu6(g, lw_conv2d_op(g, x, LAB_P(l, "stem", 8, 3, 3, 3), LW_NOVAL, 1, 1)), r = h;
     h = lw_relu6(g, lw_conv2d_op(g, h, LAB_P(l, "expand", 48, 1, 1, 8), LW_NOVAL, 1, 0));
     h = lw_relu6(g, lw_depthwise_op(g, h, LAB_P(l, "dw", 48, 3, 3, 1), LW_NOVAL, 1, ones));
@@ -51,8 +54,8 @@ static void run(int threads, int32_t row, int32_t batch, float *y, float *seen)
     float *x = lw_exec_write(l.exec, "x");
     lw_rng_key key = lw_rng_key_of(3, lw_hash_name("x"));
     for (int32_t b = 0; b < batch; b++)
-        for (int i = 0; i < PIXELS * 3; i++)
-            x[b * PIXELS * 3 + i] = (float)lw_rng_uniform(key, 0, (uint64_t)(row + b), (uint64_t)i);
+        for (int i = 0; i < SMALL * 3; i++)
+            x[b * SMALL * 3 + i] = (float)lw_rng_uniform(key, 0, (uint64_t)(row + b), (uint64_t)i);
     assert_int_equal(lw_exec_run(l.exec, NULL), 0);
     memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * (size_t)batch * PIXELS / 16 * 4);
     memcpy(seen, lw_exec_read(l.exec, "seen"), sizeof *seen * (size_t)batch * PIXELS * 8);
@@ -87,6 +90,7 @@ static void test_where_it_is_cut(void **state)
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(&l, "slices");
     assert_int_equal(lab_count(g, LW_OP_DEPTHWISE), 5); /* slices of 2, 2, 2, 2 and 1 pictures */
     assert_int_equal(count_batch(g, LW_OP_DEPTHWISE, 2), 4);
+    assert_int_equal(count_batch(g, LW_OP_RESIZE, 2), 4);
     assert_int_equal(lab_count(g, LW_OP_POOL), 5);
     assert_int_equal(lab_count(g, LW_OP_PACK), 6);       /* every weight once */
     assert_int_equal(lab_count(g, LW_OP_CONCAT), 8);     /* of `last`, and what is seen */
