@@ -77,12 +77,16 @@ static int fail_command(const char *word, const char *next)
     if (text.len > 0)
         return lw_fail(LW_EUSAGE, "'%s' needs one of %s behind it: see leeway %s --help", word,
                        lw_str_c(&text), word);
+    int behind = INT_MAX; /* of commands as near, by what stands behind the word */
     for (const lw_command *const *c = lw_commands; *c; c++) {
+        const size_t n = strcspn((*c)->name, " ");
         char first[64];
-        snprintf(first, sizeof first, "%.*s", (int)strcspn((*c)->name, " "), (*c)->name);
+        snprintf(first, sizeof first, "%.*s", (int)n, (*c)->name);
         int d = LW_MIN(lw_str_distance(word, first), lw_str_distance(word, (*c)->name));
-        if (d < least) {
+        int rest = lw_str_distance(next ? next : "", (*c)->name + n + ((*c)->name[n] == ' '));
+        if (d < least || (*near && d == least && rest < behind)) {
             least = d;
+            behind = rest;
             near = (*c)->name;
         }
     }

@@ -18,9 +18,13 @@ void lw_base64(lw_str *out, const void *bytes, size_t n)
     }
 }
 
+/* Line breaks and tabs stay: texts have them, and a page may show them as they stand. */
 void lw_html_escape(lw_str *out, const char *text)
 {
-    for (const char *c = text; *c; c++) {
+    LW_CLEANUP(lw_str_clear) lw_str clean = {0};
+    lw_str_add_clean(&clean, text, "\n\t");
+    out->failed |= clean.failed;
+    for (const char *c = lw_str_c(&clean); *c; c++) {
         switch (*c) {
         case '<':
             lw_str_add(out, "&lt;");

@@ -111,6 +111,8 @@ expect 2 train ddpm --config theirs.yaml
 err_has 'theirs.yaml: train_batch_size: unknown key: that is --batch-size here'
 expect 2 train drfit
 err_has "unknown command 'train drfit': did you mean 'train drift'?"
+expect 2 trian drift
+err_has "unknown command 'trian': did you mean 'train drift'?"
 expect 2 train zzzzzz
 err_has "'train' needs one of autoencoder, ddpm, drift, encoder, flow, toy behind it"
 

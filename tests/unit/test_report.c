@@ -282,6 +282,18 @@ static lw_html *make_page(const lw_image *im)
     return h;
 }
 
+/* A name is not trusted: neither markup, nor what a terminal is spared (lw_str_add_clean). */
+static void escapes_leave_nothing_to_act_on(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_str_clear) lw_str s = {0};
+    lw_html_escape(&s, "<a&\"b\">\n\tZ\xc3\xbcrich\x1b\xe2\x80\xae"
+                       "c\xe2\x81\xa6");
+    assert_string_equal(lw_str_c(&s),
+                        "&lt;a&amp;&quot;b&quot;&gt;\n\tZ\xc3\xbcrich\\x1b\\xe2\\x80\\xae"
+                        "c\\xe2\\x81\\xa6");
+}
+
 /* However long; one that cannot be read is not passed over, and leaves no message behind. */
 static void files_are_folded_into_a_page(void **state)
 {
@@ -367,6 +379,7 @@ int main(void)
         cmocka_unit_test(tables_have_three_forms),
         cmocka_unit_test(numbers_keep_their_digits),
         cmocka_unit_test(base64_has_its_known_answers),
+        cmocka_unit_test(escapes_leave_nothing_to_act_on),
         cmocka_unit_test(files_are_folded_into_a_page),
         cmocka_unit_test(a_page_is_whole_escaped_and_alone),
     };
