@@ -13,7 +13,6 @@ static const int32_t batches[] = {1, 8, 64};
 enum {
     TURNS_MAX = 100,
     TURNS_MIN = 3,
-    PROBE_STEPS = 10,
     ONE_STEPS_MIN = 5, /* of drift in a turn */
     ONE_STEPS_MAX = 50,
     ATTEMPTS = 2
@@ -58,18 +57,28 @@ static int probe(const timing *t, const lw_source *from, lw_compare_setting how,
     return 0;
 }
 
-/* A cell that would take too long is extrapolated from fewer evaluations. */
+/* DPM-Solver's times need not differ where a cell is extrapolated: the schedule may have fewer. */
+static bool runs_whole(const lw_source *from, lw_compare_setting how)
+{
+    bool runs = how.sampler != LW_SAMPLER_DPM_SOLVER ||
+                lw_solver_check_steps(from->diffusion, how.evaluations, "evaluations") == 0;
+    lw_errclear();
+    return runs;
+}
+
+/* A cell that would take too long, or does not run whole, is extrapolated from fewer evaluations. */
 static int open_cell(timing *t, const lw_source *from, lw_compare_setting how)
 {
     cell *c = &t->cell[t->n];
     lw_latency *l = &t->out[t->n++];
     lw_compare_setting timed = how;
     *l = (lw_latency){.method = lw_method_name(from->method), .how = how, .batch = t->batch};
-    if (how.evaluations > PROBE_STEPS) {
+    if (how.evaluations > COMPARE_PROBE_STEPS) {
         double one;
         LW_TRY(probe(t, from, how, &one));
-        if (one * how.evaluations * (2 + TURNS_MIN) > 5.0 * t->w->c->latency_seconds)
-            timed.evaluations = PROBE_STEPS;
+        if (one * how.evaluations * (2 + TURNS_MIN) > 5.0 * t->w->c->latency_seconds ||
+            !runs_whole(from, how))
+            timed.evaluations = COMPARE_PROBE_STEPS;
     }
     c->from = from;
     c->times = 1;

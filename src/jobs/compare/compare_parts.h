@@ -12,7 +12,8 @@ enum {
     COMPARE_TIMED = LW_COMPARE_MAX_STEPS +
                     2, /* settings of another: asked for, and the headline's */
     COMPARE_CELLS = LW_COMPARE_OTHERS * COMPARE_TIMED + 1, /* timed in turns, drift's first */
-    COMPARE_LATENCIES = 3 * COMPARE_CELLS
+    COMPARE_LATENCIES = 3 * COMPARE_CELLS,
+    COMPARE_PROBE_STEPS = 10 /* evaluations that long cells are extrapolated from */
 };
 
 /* Pictures [n][side][side][3] and the classes asked for (NULL: none were). */

@@ -83,9 +83,12 @@ static int check_all_steps(const lw_compare_config *c, const compare_other *o)
 {
     if (o->kind == COMPARE_FLOW)
         return check_steps(o, false, "--flow-steps", c->flow_steps, c->n_flow_steps);
-    /* Behind the first they are only timed, mostly as multiples of few evaluations: DPM-Solver's times need not differ. */
     LW_TRY(check_steps(o, c->solver, "--ddim-steps", c->ddim_steps, 1));
     LW_TRY(check_steps(o, false, "--ddim-steps", c->ddim_steps, c->n_ddim_steps));
+    for (int i = 1; i < c->n_ddim_steps; i++) { /* only timed: long ones from few evaluations */
+        const int32_t timed = LW_MIN(c->ddim_steps[i], COMPARE_PROBE_STEPS);
+        LW_TRY(check_steps(o, c->solver, "--ddim-steps", &timed, 1));
+    }
     LW_TRY(check_steps(o, c->solver, "--score-steps", c->score_steps, c->n_score_steps));
     return check_steps(o, false, "--ancestral-steps", c->ancestral_steps, c->n_ancestral_steps);
 }
