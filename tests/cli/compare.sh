@@ -261,6 +261,14 @@ expect 2 compare --drift drift --ddpm shorter --encoder reader $few --sampler dp
 err_has '--ddim-steps 8: with --timestep-spacing linspace two evaluations'
 expect 2 compare --drift drift --flow flow --judge judge $few --flow-steps 4000 --output-dir x
 err_has '--flow-steps 4000: this rectified flow is sampled in 1 to 1000'
+# data that a run names by a path from where it was trained
+mkdir elsewhere far
+expect 0 data export synth:16 --num-images 120 --output elsewhere/pictures
+expect 0 train drift --data folder:elsewhere/pictures --image-size 16 --no-progress $net --groups 2 --negatives-per-group 4 \
+    --positives-per-group 8 --steps 1 --output-dir far/drift
+mv elsewhere moved
+expect 4 compare --drift far/drift --ddpm ddpm --judge judge $few --output-dir x
+err_has 'it is the data of far/drift, where a relative path is one from the folder that was trained in'
 expect 2 compare --drift drift --ddpm ddpm --judge judge --n-fid 10 --output-dir x
 expect 4 compare --drift nowhere --ddpm ddpm --judge judge --output-dir x
 printf x >file

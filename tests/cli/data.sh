@@ -66,7 +66,8 @@ expect 0 data sheet synth:16 --lines 2 --columns 2 --zoom 1 --output one/b.png
 expect 0 data check folder:one --json
 out_has '"image_size": 16'
 out_has '"note": "pictures of several sizes'
-err_has 'resized to 16x16'
+out_has 'resized to 16x16'
+[ -s "$err" ] && fails 'a check says its note twice'
 # As a network wants them.
 echo '{"image_processor_type": "ViTImageProcessor", "size": {"height": 12, "width": 20}}' >preprocessor_config.json
 expect 0 data check folder:one --preparation . --json

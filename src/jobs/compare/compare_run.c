@@ -189,6 +189,7 @@ static int open_all(comparing *w)
     lw_pool_watch(w->dev->pool, w->obs);
     w->side = lw_picture_side(w->drift->net);
     const lw_scorer_opts o = {.data = w->data,
+                              .data_of = w->data == c->data ? NULL : c->drift,
                               .image_size = w->side,
                               .limit = w->limit,
                               .judge = c->judge,

@@ -224,7 +224,14 @@ static int open_scorer(lw_scorer *s, lw_device *dev)
                                .pool = dev->pool,
                                .obs = s->o.obs};
     s->pool = dev->pool;
-    LW_TRY(lw_data_open(s->o.data, &train, &s->train));
+    int rc = lw_data_open(s->o.data, &train, &s->train);
+    if (rc == LW_EIO && s->o.data_of)
+        return lw_fail(
+            rc,
+            "%s; it is the data of %s, where a relative path is one from the folder that "
+            "was trained in: start compare there, or give --data",
+            lw_errmsg(), s->o.data_of);
+    LW_TRY(rc);
     LW_TRY(lw_data_open(s->o.data, &held, &s->held));
     LW_TRY(lw_data_drawn(s->held, &s->drawn));
     s->side = s->train->h;

@@ -21,7 +21,8 @@
 #include "session/session_features.h"
 
 typedef struct lw_scorer_opts {
-    const char *data; /* spec the generators were trained on */
+    const char *data;    /* spec the generators were trained on */
+    const char *data_of; /* the run that named it; NULL: the caller did */
     int32_t image_size;
     int64_t limit;       /* training rows they saw; 0: all */
     const char *judge;   /* run of a judge, or NULL */
