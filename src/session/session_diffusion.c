@@ -150,7 +150,7 @@ int lw_solver_check_steps(const lw_diffusion *d, int32_t n, const char *what)
     for (int32_t k = 1; k < n; k++)
         if (solver_time_of(d, n, k) >= solver_time_of(d, n, k - 1))
             return lw_fail(LW_EUSAGE,
-                           "%s %d: with --timestep-spacing %s two evaluations of dpm-solver "
+                           "%s %d: with timestep spacing %s two evaluations of dpm-solver "
                            "would be at time %d; take fewer",
                            what, (int)n,
                            solver_spacing(d) == LW_SPACING_LEADING ? "leading" : "linspace",

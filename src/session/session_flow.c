@@ -38,7 +38,7 @@ int lw_flow_check_steps(const lw_diffusion *d, int32_t n, const char *what)
         return lw_fail(LW_EUSAGE, "%s %d: this rectified flow is sampled in 1 to %d", what, (int)n,
                        (int)d->timesteps);
     if (d->spacing == LW_SPACING_LEADING)
-        return lw_fail(LW_EUSAGE, "--timestep-spacing leading: a rectified flow begins where there "
+        return lw_fail(LW_EUSAGE, "timestep spacing leading: a rectified flow begins where there "
                                   "is noise alone: take trailing or linspace");
     return 0;
 }

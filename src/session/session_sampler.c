@@ -260,16 +260,17 @@ static int choose_kind(lw_sampler *s)
                   : o->method == LW_METHOD_FLOW ? LW_SAMPLER_EULER
                                                 : LW_SAMPLER_DDIM;
     if (o->method == LW_METHOD_DRIFT && (o->kind != LW_SAMPLER_ONE_STEP || o->steps > 1))
-        return lw_fail(LW_EUSAGE,
-                       "a drifting generator makes its picture in one step: leave out --steps and "
-                       "--sampler");
+        return lw_fail(
+            LW_EUSAGE,
+            "a drifting generator makes its picture in one step: leave out steps and sampler");
     if (o->method == LW_METHOD_DDPM && defs[o->kind].method != LW_METHOD_DDPM)
         return lw_fail(
             LW_EUSAGE,
-            "a DDPM needs --sampler ddim, ancestral or dpm-solver (one step: --sampler ddim "
-            "--steps 1)");
+            "a DDPM needs the sampler ddim, ancestral or dpm-solver (one step: ddim with steps 1), "
+            "not %s",
+            defs[o->kind].name);
     if (o->method == LW_METHOD_FLOW && defs[o->kind].method != LW_METHOD_FLOW)
-        return lw_fail(LW_EUSAGE, "a rectified flow needs --sampler euler or heun, not %s",
+        return lw_fail(LW_EUSAGE, "a rectified flow needs the sampler euler or heun, not %s",
                        defs[o->kind].name);
     if (s->net.noise_size && o->kind != LW_SAMPLER_ONE_STEP)
         return lw_fail(LW_EUSAGE, "structured noise belongs to one-step generators");
@@ -299,7 +300,7 @@ static int choose_steps(lw_sampler *s)
     }
     if (o->steps == 0)
         o->steps = usual ? LW_MAX(LW_MIN(usual, s->d.timesteps - solver), 1) : s->d.timesteps;
-    return (solver ? lw_solver_check_steps : lw_diffusion_check_steps)(&s->d, o->steps, "--steps");
+    return (solver ? lw_solver_check_steps : lw_diffusion_check_steps)(&s->d, o->steps, "steps");
 }
 
 int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts *o,

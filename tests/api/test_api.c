@@ -343,10 +343,15 @@ static void sampler_refusals(void **state)
     o.sampler = "euler";
     assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
     assert_non_null(strstr(lw_error_message(), "ancestral"));
+    assert_null(strstr(lw_error_message(), "--")); /* there are no options here */
     o.sampler = "one-step";
     assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
     o = (lw_sampler_options){.size = sizeof o, .steps = 1001};
     assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
+    assert_null(strstr(lw_error_message(), "--"));
+    o = (lw_sampler_options){.size = sizeof o, .sampler = "dpm-solver", .steps = 1000};
+    assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
+    assert_null(strstr(lw_error_message(), "--"));
     o = (lw_sampler_options){.size = sizeof o, .steps = -1};
     assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
     o = (lw_sampler_options){.size = sizeof o, .batch = 1 << 30};

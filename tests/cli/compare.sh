@@ -251,14 +251,14 @@ err_has '--ddim-steps 50 is there twice'
 expect 2 compare --drift drift --ddpm ddpm --judge judge $few --alpha 1,1.0 --output-dir x
 err_has '--alpha 1.0 is there twice'
 expect 2 compare --drift drift --ddpm ddpm --judge judge $few --sampler dpm-solver --ddim-steps 1000 --output-dir x
-err_has '--ddim-steps 1000: with --timestep-spacing linspace two evaluations'
+err_has '--ddim-steps 1000: with timestep spacing linspace two evaluations'
 # further numbers are only timed: those that DPM-Solver's times allow not are extrapolated, or refused before anything is made
 expect 0 train ddpm $data $net --timesteps 16 --batch-size 4 --steps 1 --output-dir short
 expect 0 compare --drift drift --ddpm short --encoder reader $few --sampler dpm-solver --ddim-steps 4,16 --latency-seconds 0.2 --output-dir timed
 [ "$(grep -c '^ddpm,16,.*extrapolated' timed/latency.csv)" -eq 3 ] || fails 'a number of evaluations DPM-Solver has not was not extrapolated'
 expect 0 train ddpm $data $net --timesteps 8 --batch-size 4 --steps 1 --output-dir shorter
 expect 2 compare --drift drift --ddpm shorter --encoder reader $few --sampler dpm-solver --ddim-steps 4,8 --output-dir x
-err_has '--ddim-steps 8: with --timestep-spacing linspace two evaluations'
+err_has '--ddim-steps 8: with timestep spacing linspace two evaluations'
 expect 2 compare --drift drift --flow flow --judge judge $few --flow-steps 4000 --output-dir x
 err_has '--flow-steps 4000: this rectified flow is sampled in 1 to 1000'
 # data that a run names by a path from where it was trained

@@ -41,7 +41,7 @@ expect 0 sample ddpm --n 2 --sampler ancestral --steps 10 --output anc10.npy
 out_has '10 evaluations each'
 cmp -s anc5.npy anc10.npy && fails 'ancestral sampling ignores --steps'
 expect 2 sample ddpm --sampler ancestral --steps 1001 --output x.png
-err_has '--steps 1001'
+err_has 'steps 1001: this model'
 expect 0 sample ddpm --n 2 --steps 10 --output clipped.npy
 expect 0 sample ddpm --n 2 --steps 10 --no-use-clipped-model-output --output kept.npy
 cmp -s clipped.npy kept.npy && fails '--no-use-clipped-model-output changes nothing'
