@@ -41,6 +41,20 @@ void lw_tap_names(const lw_taps *t, lw_str *out)
         lw_str_add(out, "none");
 }
 
+int lw_tap_choose(const lw_taps *t, const char *name, const char *where, lw_val *out)
+{
+    const lw_val v = lw_tap_find(t, name);
+    if (!lw_val_ok(v)) {
+        LW_CLEANUP(lw_str_clear) lw_str have = {0};
+        lw_tap_names(t, &have);
+        return have.failed ? LW_ENOMEM
+                           : lw_fail(LW_EUSAGE, "%s has no output '%s': there are %s", where, name,
+                                     lw_str_c(&have));
+    }
+    *out = v;
+    return 0;
+}
+
 /* Whether the list has the tap's name. NULL: the first of all; "*": each. */
 static bool is_wanted(const lw_taps *t, int32_t i, const char *want)
 {
@@ -51,17 +65,15 @@ static bool is_wanted(const lw_taps *t, int32_t i, const char *want)
 
 static int check_wanted(const lw_taps *t, const char *want, const char *where)
 {
-    LW_CLEANUP(lw_str_clear) lw_str word = {0}, names = {0};
-    lw_tap_names(t, &names);
+    LW_CLEANUP(lw_str_clear) lw_str word = {0};
     for (const char *at = want, *end; at; at = *end ? end + 1 : NULL) {
+        lw_val v;
         end = at + strcspn(at, ",");
         word.len = 0;
         lw_str_add_n(&word, at, (size_t)(end - at));
-        if (word.failed || names.failed)
+        if (word.failed)
             return LW_ENOMEM;
-        if (!lw_val_ok(lw_tap_find(t, lw_str_c(&word))))
-            return lw_fail(LW_EUSAGE, "%s has no output '%s': there are %s", where, lw_str_c(&word),
-                           lw_str_c(&names));
+        LW_TRY(lw_tap_choose(t, lw_str_c(&word), where, &v));
     }
     return 0;
 }

@@ -34,6 +34,8 @@ void lw_tap_add(lw_taps *t, const char *name, lw_val v);
 void lw_tap_add_maps(lw_taps *t, const lw_val *map, int32_t n);
 /* LW_NOVAL: there is none of this name. */
 lw_val lw_tap_find(const lw_taps *t, const char *name);
+/* The same. LW_EUSAGE: `where` has no such tap, naming those there are. */
+int lw_tap_choose(const lw_taps *t, const char *name, const char *where, lw_val *out);
 /* "pooled, s0, s1", or "none", for messages. */
 void lw_tap_names(const lw_taps *t, lw_str *out);
 /* Outputs of g: every tap of the list `want` ("pooled,s2"), NULL the first, "*" all, in the order

@@ -37,7 +37,6 @@ struct lw_passes {
 /* The whole network for so many rows; *tap: its output. */
 static int build(lw_passes *p, lw_graph *g, int32_t rows, lw_val *tap)
 {
-    LW_CLEANUP(lw_str_clear) lw_str have = {0};
     const lw_network *n = p->network;
     lw_taps taps;
     lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, rows, p->o.height, p->o.width, n->channels));
@@ -46,11 +45,7 @@ static int build(lw_passes *p, lw_graph *g, int32_t rows, lw_val *tap)
     LW_TRY(lw_graph_error(g));
     const char *want = p->o.output ? p->o.output : taps.n ? taps.tap[0].name : "";
     snprintf(p->output, sizeof p->output, "%s", want);
-    *tap = lw_tap_find(&taps, want);
-    lw_tap_names(&taps, &have);
-    return lw_val_ok(*tap) ? 0
-                           : lw_fail(LW_EUSAGE, "%s has no output '%s': there are %s", n->dir, want,
-                                     lw_str_c(&have));
+    return lw_tap_choose(&taps, want, n->dir, tap);
 }
 
 static bool is_input(const lw_node *n, const char *name)
