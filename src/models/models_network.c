@@ -456,12 +456,25 @@ static int open_encoder(const char *spec, lw_network **out)
     return open_word(spec, end, true, want, out);
 }
 
+int lw_network_encodes(const lw_network *n)
+{
+    if (n->generator || n->def->decoder || n->channels > LW_MAX_CHANNELS)
+        return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
+    return 0;
+}
+
+int lw_network_measures(const lw_network *n, const char *spec)
+{
+    if (n->features == 0)
+        return lw_fail(LW_EUSAGE, "encoder %s has no features to measure distances in", spec);
+    return 0;
+}
+
 int lw_encoder_open(const char *spec, lw_network **out)
 {
     LW_CLEANUP(lw_network_close) lw_network *n = NULL;
     LW_TRY(open_encoder(spec, &n));
-    if (n->generator || n->def->decoder)
-        return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
+    LW_TRY(lw_network_encodes(n));
     if (n->prepared)
         lw_network_fit_own(n);
     *out = lw_steal(&n);

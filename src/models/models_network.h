@@ -131,6 +131,10 @@ int lw_network_open(const char *source, bool ema, lw_network **out);
  * resized to it in the graph, bilinear and without antialias. LW_EUSAGE: an unknown word (nearest named) or a missing file part;
  * LW_EFORMAT: a network that takes more than pictures. */
 int lw_encoder_open(const char *spec, lw_network **out);
+/* Does it encode pictures? LW_EFORMAT: it makes them. */
+int lw_network_encodes(const lw_network *n);
+/* Has it features? LW_EUSAGE: none, as `none` has; spec names it. */
+int lw_network_measures(const lw_network *n, const char *spec);
 /* The specs of a list "A,B", on the heap; one that is the name of a file or folder as it is is not cut. LW_EUSAGE: an
  * empty one, or too many; then none is left. */
 enum { LW_ENCODERS_MOST = 4 };

@@ -127,8 +127,7 @@ static int round_bytes(float *x, int64_t n)
 
 static int check(const lw_network *net, int64_t n)
 {
-    if (net->features == 0)
-        return lw_fail(LW_EUSAGE, "encoder %s has no features to measure distances in", net->name);
+    LW_TRY(lw_network_measures(net, net->name));
     if (n < 2)
         return lw_fail(LW_EUSAGE, "%lld pictures have no covariance: at least 2", (long long)n);
     return 0;

@@ -47,8 +47,7 @@ int lw_score_net_new(lw_device *dev, const char *spec, int32_t side, int32_t cha
         return LW_ENOMEM;
     LW_TRY(lw_encoder_open(spec, &s->encoder));
     LW_TRY(lw_latents_agree(s->encoder, spec, NULL));
-    if (s->encoder->features == 0)
-        return lw_fail(LW_EUSAGE, "encoder %s has no features to measure distances in", spec);
+    LW_TRY(lw_network_measures(s->encoder, spec));
     s->side = side;
     s->channels = channels;
     s->pool = dev->pool;

@@ -42,8 +42,7 @@ static int open_network(encode_state *s)
 {
     LW_TRY(lw_network_open(s->c->source, s->c->ema, &s->net));
     const lw_network *n = s->net;
-    if (n->generator || n->def->decoder || n->channels > LW_MAX_CHANNELS)
-        return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
+    LW_TRY(lw_network_encodes(n));
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     lw_contract_preparation(n, &text);
     snprintf(s->out->preparation, sizeof s->out->preparation, "%s", lw_str_c(&text));

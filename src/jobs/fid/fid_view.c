@@ -16,8 +16,7 @@ int lw_fid_encoder_open(const lw_fid_config *c, const char *spec, fid_encoder *o
     LW_TRY(lw_encoder_open(spec, &out->net));
     lw_network *n = out->net;
     LW_TRY(lw_latents_agree(n, spec, NULL));
-    if (n->features == 0)
-        return lw_fail(LW_EUSAGE, "encoder %s has no features to measure distances in", spec);
+    LW_TRY(lw_network_measures(n, spec));
     if (c->resize)
         LW_TRY(lw_encoder_resize(n, c->resize));
     out->sized = lw_network_sized(n);

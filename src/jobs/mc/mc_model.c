@@ -48,8 +48,7 @@ static int open_network(mc_model *m, const char *source)
 {
     LW_TRY(lw_network_open(source, true, &m->net));
     const lw_network *n = m->net;
-    if (n->generator)
-        return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
+    LW_TRY(lw_network_encodes(n));
     LW_TRY(lw_sites_find(n, m->c->sites, &m->sites));
     if (m->c->perturb == LW_NOISE_DEPTH && !lw_str_starts(m->sites.list, "depth"))
         return lw_fail(LW_EUSAGE,
