@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -75,10 +76,13 @@ static int new_archive(const char *path, lw_archive **out)
 
 int lw_archive_open(const char *path, lw_archive **out)
 {
-    uint64_t size;
-    LW_TRY(lw_file_size(path, &size)); /* says plainly that a file is missing */
-    if (lw_path_is_dir(path))
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return lw_fail(lw_errno_code(errno), "%s: cannot look at: %s", path, strerror(errno));
+    if (S_ISDIR(st.st_mode))
         return lw_fail(LW_EIO, "%s: is a directory, not a file", path);
+    if (!S_ISREG(st.st_mode)) /* a pipe that nobody writes to would be waited for */
+        return lw_fail(LW_EIO, "%s: not a regular file", path);
     LW_CLEANUP(lw_archive_close) lw_archive *a = NULL;
     LW_TRY(new_archive(path, &a));
     if (archive_read_open_filename(a->in, path, BLOCK) != ARCHIVE_OK)

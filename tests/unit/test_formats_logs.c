@@ -5,6 +5,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "formats/formats.h"
@@ -318,6 +320,19 @@ static int write_raw_gz(const char *path, const char *text)
     return archive_write_free(a);
 }
 
+/* Else its reader would wait for a writer. */
+static void a_pipe_is_no_archive(void **state)
+{
+    (void)state;
+    lw_archive *a = NULL;
+    assert_int_equal(mkfifo(in_scratch("pipe.tar"), 0600), 0);
+    alarm(20);
+    assert_fails(LW_EIO, "pipe.tar: not a regular file",
+                 lw_archive_open(in_scratch("pipe.tar"), &a));
+    alarm(0);
+    assert_null(a);
+}
+
 static void compressed_files_read_like_plain_ones(void **state)
 {
     (void)state;
@@ -358,6 +373,7 @@ int main(void)
         cmocka_unit_test(csv_appends_loads_and_cuts),
         cmocka_unit_test(csv_cells_are_what_they_were),
         cmocka_unit_test(archives_give_their_members),
+        cmocka_unit_test(a_pipe_is_no_archive),
         cmocka_unit_test(compressed_files_read_like_plain_ones),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
