@@ -131,19 +131,31 @@ class _FieldReport(_Sized):
                 ("lambdas", ctypes.c_double * 8), ("raw_mean_v2", ctypes.c_double * 8)]
 
 
-def _open():
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), _SONAME)
+def _places():
+    """Where the library may be. The system is asked last: that can start a compiler."""
     asked = os.environ.get("LEEWAY_LIBRARY")
-    for path in [asked] if asked else [beside, _SONAME, ctypes.util.find_library("leeway")]:
+    if asked:
+        yield asked
+        return
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), _SONAME)
+    if os.path.exists(beside):
+        yield beside
+    yield _SONAME
+    found = ctypes.util.find_library("leeway")
+    if found:
+        yield found
+
+
+def _open():
+    why = []
+    for path in _places():
         try:
-            library = ctypes.CDLL(path) if path else None
-        except OSError as e:
-            why = e
-            continue
-        if library:
+            library = ctypes.CDLL(path)
             break
+        except OSError as e:
+            why.append(str(e))
     else:
-        raise ImportError("%s is not found: set LEEWAY_LIBRARY to it (%s)" % (_SONAME, why))
+        raise ImportError("%s is not found: set LEEWAY_LIBRARY to it (%s)" % (_SONAME, "; ".join(why)))
     version = getattr(library, "lw_api_version", None)  # first: an older library lacks names below
     if not version or version() < _NEEDED:
         raise ImportError("%s has %s, version %d of leeway's interface is needed"
@@ -211,6 +223,8 @@ def _array(value, dtype, what, rank=None):
     """Dense, of that type; tensors of PyTorch without a copy where numpy can."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
+    if np.iscomplexobj(value):
+        raise UsageError("%s is complex: real numbers are wanted" % what)
     out = np.ascontiguousarray(value, dtype=dtype)
     if rank is not None and out.ndim != rank:
         raise UsageError("%s has shape %s: %d dimensions are wanted" % (what, out.shape, rank))

@@ -7,6 +7,7 @@ import gc
 import os
 import pathlib
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -326,6 +327,27 @@ class Library(unittest.TestCase):
                                check=False, stderr=subprocess.PIPE, universal_newlines=True)
             self.assertRegex(p.stderr, "ImportError: .*%s" % said)
 
+    def test_the_one_beside_it(self):
+        """A damaged one is what is said, and the system is not asked where there is one that works."""
+        with tempfile.TemporaryDirectory() as d:
+            there = os.path.join(d, "leeway")
+            shutil.copytree(os.path.dirname(leeway.__file__), there, ignore=shutil.ignore_patterns("*.so*"))
+            beside = os.path.join(there, leeway._SONAME)
+            env = dict(os.environ, PYTHONPATH=d)
+            library = env.pop("LEEWAY_LIBRARY", None)
+            with open(beside, "wb") as f:
+                f.write(b"no library")
+            code = "import ctypes.util; ctypes.util.find_library = lambda name: None; import leeway"
+            p = subprocess.run([sys.executable, "-c", code], env=env, check=False, stderr=subprocess.PIPE,
+                               universal_newlines=True)
+            if p.returncode:  # else the system has one
+                self.assertIn(beside, p.stderr)
+            if library:
+                os.remove(beside)
+                os.symlink(library, beside)
+                code = code.replace("lambda name: None", "None")
+                self.assertEqual(subprocess.call([sys.executable, "-c", code], env=env), 0)
+
 
 class Arguments(unittest.TestCase):
     """What ctypes and numpy would make another value of."""
@@ -460,6 +482,8 @@ class DriftField(unittest.TestCase):
             leeway.field(np.zeros((2, 3)), np.zeros((2, 3)), variant="other")
         with self.assertRaises(leeway.Error):
             leeway.field(np.ones((2, 3)), np.ones((2, 3)), temperatures=[-1.0])
+        with self.assertRaisesRegex(leeway.UsageError, "is complex"):
+            leeway.field(np.ones((2, 3)) * 1j, np.ones((2, 3)))
 
 
 if __name__ == "__main__":
