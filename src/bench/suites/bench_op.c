@@ -54,6 +54,15 @@ int lw_bench_build_upsampled_conv(lw_builder *b, const void *what)
     return give(b->g, conv_of(b, lw_upsample(b->g, x, 2), p, false).y);
 }
 
+int lw_bench_build_conv_row(lw_builder *b, const void *what)
+{
+    const int32_t *p = ((const lw_bench_op *)what)->p;
+    const lw_val x = lw_input(b->g, "x", images(p[5], p[2], p[0])),
+                 w = lw_param(b, "w", lw_type_of(LW_F32, 4, p[1], 1, p[3], p[0]), small_random);
+    const int pad[4] = {0, p[3] / 2, 0, p[3] / 2};
+    return give(b->g, lw_conv2d_pad(b->g, x, w, LW_NOVAL, p[4], pad));
+}
+
 int lw_bench_build_conv(lw_builder *b, const void *what)
 {
     return give(b->g, conv(b, ((const lw_bench_op *)what)->p, false).y);
@@ -84,6 +93,13 @@ static conv_vals linear(lw_builder *b, const int32_t *p, bool weight_is_input)
 int lw_bench_build_linear(lw_builder *b, const void *what)
 {
     return give(b->g, linear(b, ((const lw_bench_op *)what)->p, false).y);
+}
+
+int lw_bench_build_linear_dropout(lw_builder *b, const void *what)
+{
+    const int32_t *p = ((const lw_bench_op *)what)->p;
+    const lw_val rows = lw_input(b->g, "rows", lw_type_of(LW_I64, 1, p[0]));
+    return give(b->g, lw_dropout(b->g, linear(b, p, false).y, rows, .1f));
 }
 
 int lw_bench_build_linear_dx(lw_builder *b, const void *what)

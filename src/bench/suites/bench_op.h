@@ -15,12 +15,16 @@ typedef struct lw_bench_op {
 
 /* p: C, O, side, kernel, stride, B. [B,side,side,C] -> O channels, with a bias. */
 int lw_bench_build_conv(lw_builder *b, const void *what);
+/* A kernel of one row, without a bias. */
+int lw_bench_build_conv_row(lw_builder *b, const void *what);
 /* The same of what nearest upsampling by two makes of half the side. */
 int lw_bench_build_upsampled_conv(lw_builder *b, const void *what);
 int lw_bench_build_conv_dx(lw_builder *b, const void *what);
 int lw_bench_build_conv_dw(lw_builder *b, const void *what);
 /* p: M, N, K. [M,K] x [N,K] with a bias. */
 int lw_bench_build_linear(lw_builder *b, const void *what);
+/* A tenth of the results dropped. */
+int lw_bench_build_linear_dropout(lw_builder *b, const void *what);
 int lw_bench_build_linear_dx(lw_builder *b, const void *what);
 int lw_bench_build_linear_dw(lw_builder *b, const void *what);
 /* p: B, T, C, heads. _train: the gradient too. */
