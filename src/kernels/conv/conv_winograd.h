@@ -42,7 +42,7 @@ static inline bool lw_winograd_is_3x3(const lw_conv_shape *s)
 /* May the pass of this convolution be computed with tiles? 3x3, 5x5 or a line, stride 1, pads shorter than the kernel, channels in
  * range. */
 bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass);
-/* Side of the tiles to use (4 or 2; s8: 4), or 0 for the direct kernels. A pure function of the type,
+/* Side of the tiles to use (4 or 2; s8: 4; 5x5: 2; lines: 4), or 0 for the direct kernels. A pure function of the type,
  * the shape of one image, the level and the mode: see conv_winograd_rule.c. */
 int lw_winograd_tile(lw_num num, const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa,
                      lw_conv_mode mode);

@@ -14,6 +14,10 @@
  * a and b are short binary fractions, so that the constants of the input and output transforms are
  * exact; which ones was found by measuring (docs/performance-zen4.md, "Winograd").
  *
+ * F(2,5) interpolates at the same points: inputs as above, of filters u0 = g0 / (a2 b2), u5 = g4,
+ * u1,u2 = ((g0 + a2 g2 + a4 g4) +- a (g1 + a2 g3)) / (2 a2 (a2 - b2)), u3,u4 with a and b swapped, and of outputs y0, and
+ * y1 = a (m1 - m2) + b (m3 - m4) + m5.
+ *
  * F(4,7), of kernels of 1x7 and 7x1, interpolates at 0, four pairs +-a and infinity. With e1 .. e4 the elementary symmetric
  * polynomials of the four a2, and s1 = e1 - a2, s2 = e2 - a2 s1, s3 = e3 - a2 s2 those of the three others:
  *   input    t0 = d8 - e1 d6 + e2 d4 - e3 d2 + e4 d0    t9 the same of d9, d7 .. d1
