@@ -237,7 +237,7 @@ static lw_conv_shape line(int kh, int kw, int H, int W, int C, int O)
     return of_method(shape(2, H, W, C, O), (method){.kh = kh, .kw = kw});
 }
 
-/* 5x5 and kernels of one line: of which type, from how many channels on, and of how large pictures. */
+/* 5x5 and kernels of one line: of which type, and from how many channels on. */
 static void other_kernels(check *t)
 {
     for (int kh = 1; kh <= 9; kh++)
@@ -274,6 +274,13 @@ static void other_kernels(check *t)
         lw_winograd_weight_grad(LW_NUM_F32, &square, t->isa, asked)};
     const int want[] = {fast ? 4 : 0, 0, 0, 4, 0, 0, 0, 0, fast ? 4 : 0, fast ? 2 : 0, 0, 0, 0};
     check_same(t, got, want, sizeof want, "tiles of other kernels");
+}
+
+/* They must save a quarter of the multiplications that taps within the picture take. */
+static void size_of_pictures(check *t)
+{
+    const bool fast = t->isa > LW_ISA_REF && t->isa < LW_ISA_AMX;
+    const lw_conv_mode automatic = LW_CONV_MODE_AUTO;
     static const bool of_5[] = {0, 0, 0, 1, 0, 1, 1, 1, 1}; /* squares */
     static const bool of_7[] = {0, 0, 0, 1, 0, 1, 1, 1, 1}, of_3[] = {0, 0, 0, 1, 0, 0, 1, 1, 1};
     for (int n = 1; n <= 9; n++)
@@ -287,6 +294,10 @@ static void other_kernels(check *t)
             const bool some[] = {fast && of_7[n - 1], fast && of_3[n - 1], fast && of_5[n - 1]};
             check_same(t, tiles, some, sizeof some, "lines of %d", n);
         }
+}
+
+static void words_of_lines(check *t)
+{
     const lw_conv_shape wide = line(1, 7, 17, 17, 192, 160);
     const int64_t words[] = {lw_winograd_packed_words(LW_NUM_F32, &wide, LW_CONV_FORWARD, 4),
                              lw_winograd_packed_words(LW_NUM_F32, &wide, LW_CONV_DATA_GRAD, 4),
@@ -377,6 +388,8 @@ int main(int argc, char **argv)
         {"edges_of_the_rule", edges_of_the_rule},
         {"where_tiles_apply", where_tiles_apply},
         {"other_kernels", other_kernels},
+        {"size_of_pictures", size_of_pictures},
+        {"words_of_lines", words_of_lines},
         {"tiles_of_weight_gradients", tiles_of_weight_gradients},
         {"choices", choices},
         {"choice_of_layout", choice_of_layout},
